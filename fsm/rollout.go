@@ -1,7 +1,17 @@
 package fsm
 
+import (
+	"fmt"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
 // oneByOne is how many nodes of a rollout are changed one by one before batches grow.
 const oneByOne = 3
+
+// IsRolloutFirst reports whether the next node of a rollout is one of the first, given how many are done. What takes
+// too long for all nodes is checked on those.
+func IsRolloutFirst(done int) bool { return done < oneByOne }
 
 // RolloutBatch returns how many nodes a rollout may change at the same time, given how many are verified:
 // one for each of the first three, then 2, 4, 8 and so on, up to limit.
@@ -21,4 +31,16 @@ func RolloutRule(name string, stopped func(w *World) string) Rule {
 		Refuses: func(w *World, _ *Thing, _ *ActionKind) bool { return stopped(w) != "" },
 		Reason:  func(w *World, _ *Thing, _ *ActionKind) string { return stopped(w) },
 	}
+}
+
+// StoppedBy says why a rollout stops at a node that an open action changes, and what to do; "" if it does not. ready is
+// whether the node is, or the change has not begun. broken says what does not work on it, or is "".
+func StoppedBy(rec *journal.ActionRecord, node string, ready bool, broken string) string {
+	switch {
+	case !ready:
+		return fmt.Sprintf("node %s stopped being ready while %s changed it; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.ID, rec.ID)
+	case broken != "":
+		return fmt.Sprintf("%s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", broken, rec.ID, rec.ID)
+	}
+	return ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/hosttask"
+	"github.com/replicatedhq/ekco/fsm"
 	tasks "github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kubeconfig"
@@ -212,9 +213,6 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 	return []string{journal.StepAllServe}, nil
 }
 
-// checkedNodes is on how many nodes HAProxy checks the configuration where it runs already.
-const checkedNodes = 3
-
 // planChecks plans the checks on the first nodes, and on those where a manifest will be made, and returns the steps
 // that end last. No load balancer is written before.
 func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []string, nodes []journal.KubeconfigsNode) (after []string, err error) {
@@ -225,7 +223,7 @@ func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []s
 	var checks []tasks.Task
 	for i, node := range slices.Concat(batches(nodes)...) {
 		pod, runs := pods[node.Name]
-		if image := cmp.Or(pod.Image, p.HAProxy); image != "" && (i < checkedNodes || !runs) {
+		if image := cmp.Or(pod.Image, p.HAProxy); image != "" && (fsm.IsRolloutFirst(i) || !runs) {
 			checks = append(checks, p.check(node.Name, journal.LoadBalancerInput{NodeUID: node.UID, Primaries: primaries, CheckWith: image}))
 		}
 	}

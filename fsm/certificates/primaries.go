@@ -2,7 +2,6 @@ package certificates
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -68,10 +67,7 @@ func rolloutRule() fsm.Rule {
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
 			rec := worseAfter(w)
 			node, _ := journal.ControlPlaneOn(rec.Subject)
-			if ready(w, rec) {
-				return fmt.Sprintf("a component of the control plane on node %s did not come back with new certificates; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO renews those of other primaries", node, rec.ID, rec.ID)
-			}
-			return fmt.Sprintf("node %s stopped being ready while %s renewed its certificates; repair or purge it, or run \"ekco cancel %s\": then EKCO renews those of other primaries", node, rec.ID, rec.ID)
+			return fsm.StoppedBy(rec, node, ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
 		},
 	}
 }

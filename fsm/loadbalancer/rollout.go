@@ -119,10 +119,6 @@ func writesAll(w *fsm.World) bool {
 // maxStalled is the number of nodes with a stalled change, as for a full disk, at which no further node is changed.
 const maxStalled = 2
 
-// checked is the number of nodes on which HAProxy checks a new configuration before it is written. Each check
-// takes a pod.
-const checked = 3
-
 // begun reports whether the action may have changed something on the node.
 func begun(node string, rec *journal.ActionRecord) bool {
 	_, is := rec.Steps[journal.StepWriteLoadBalancer+" "+node]
@@ -131,21 +127,22 @@ func begun(node string, rec *journal.ActionRecord) bool {
 
 // worse says why the node is worse off after an open action began to change its load balancer, or "".
 func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
-	what := ""
+	write, broken := rec.Steps[journal.StepWriteLoadBalancer+" "+node], ""
 	switch {
 	case rec.Request.DryRun:
-	case begun(node, rec) && !b.Facts.Ready:
-		return fmt.Sprintf("node %s stopped being ready while %s changed its load balancer; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.ID, rec.ID)
-	case rec.Stalled == nil:
-	case rec.Steps[journal.StepWriteLoadBalancer+" "+node].Done():
-		what = "does not work after its change"
-	case !begun(node, rec):
-		what = "was not changed, since its check failed"
-	case rec.Kind == journal.ActionRestartLoadBalancer:
-		what = "could not be changed"
-	}
-	if what == "" {
 		return ""
+	case write.Worse:
+		broken = "did not work after its change: " + write.LastError
+	case rec.Stalled == nil:
+	case write.Done():
+		broken = "does not work after its change: " + rec.Stalled.Reason
+	case !begun(node, rec):
+		broken = "was not changed, since its check failed: " + rec.Stalled.Reason
+	case rec.Kind == journal.ActionRestartLoadBalancer:
+		broken = "could not be changed: " + rec.Stalled.Reason
 	}
-	return fmt.Sprintf("the load balancer of node %s %s: %s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", node, what, rec.Stalled.Reason, rec.ID, rec.ID)
+	if broken != "" {
+		broken = "the load balancer of node " + node + " " + broken
+	}
+	return fsm.StoppedBy(rec, node, b.Facts.Ready || !begun(node, rec), broken)
 }

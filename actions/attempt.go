@@ -103,7 +103,7 @@ func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error)
 	if heedful, is := code.(HeedfulStep); is {
 		heed = func() <-chan struct{} { return heedful.Heed(step) }
 	}
-	return await(ctx, heed, func(ctx context.Context) (Proof, error) {
+	return Await(ctx, heed, func(ctx context.Context) (Proof, error) {
 		proof, err := code.Prove(ctx, step)
 		switch {
 		case err != nil || proof.Done:
@@ -116,9 +116,9 @@ func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error)
 	})
 }
 
-// await looks until it sees the proof. It looks at once when what heed returned before the
-// last look is closed.
-func await(ctx context.Context, heed func() <-chan struct{}, prove func(context.Context) (Proof, error)) (Proof, error) {
+// Await looks until it sees the proof, or ctx ends. It looks at once when what heed returned before the
+// last look is closed. A proof that is Lost and one that is missing at the end are errors.
+func Await(ctx context.Context, heed func() <-chan struct{}, prove func(context.Context) (Proof, error)) (Proof, error) {
 	for rest := firstLook; ; rest = min(2*rest, lastLook) {
 		again := heed()
 		proof, err := prove(ctx)

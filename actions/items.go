@@ -189,7 +189,7 @@ func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResu
 	if err != nil {
 		return itemResult{err: err}
 	}
-	proof, err := await(ctx, unheeded, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
+	proof, err := Await(ctx, unheeded, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
 	if err != nil {
 		return itemResult{err: err}
 	}

@@ -319,12 +319,18 @@ func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 	return unfinished.Outputs
 }
 
+// worseTries is how many failures of a step stall the action when the last one left its node worse off.
+const worseTries = 2
+
 // budget returns how many failures of a step stall the action. An attempt that could not begin, as where the API
 // server is away, is no try.
 func (a *run) budget(s *stepState, err error) int {
-	_, lost := errors.AsType[*lostError](err)
+	lost, isLost := errors.AsType[*lostError](err)
 	_, unseen := errors.AsType[*unseenError](err)
-	if lost || unseen {
+	switch {
+	case isLost && lost.worse:
+		return worseTries
+	case isLost || unseen:
 		return cmp.Or(s.planned.Tries, a.cfg.Retry.Budget)
 	}
 	return a.cfg.Retry.Budget

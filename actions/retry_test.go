@@ -33,6 +33,7 @@ func TestTheTriesOfAStepLimitOnlyAttemptsThatBegan(t *testing.T) {
 		{2, 2, fmt.Errorf("after 5 s: %w", unseen)},
 		{2, 8, errors.New("connection refused")},
 		{0, 8, lost},
+		{0, 2, &lostError{missing: "it was restored", worse: true}},
 	} {
 		a := &run{Runner: &Runner{cfg: Config{Retry: RetryPolicy{Budget: 8}}}}
 		if got := a.budget(&stepState{planned: journal.PlannedStep{Tries: test.tries}}, test.err); got != test.want {

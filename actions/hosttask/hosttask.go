@@ -31,6 +31,9 @@ type Work struct {
 	// shows in the result alone. The program has ended by then, and is run again if it does not
 	// show within the time of the step.
 	Lacks func(ctx context.Context, step actions.StepContext, result json.RawMessage) (why string, err error)
+	// Verify makes the node work with what a task with [hosttask.Task.Trial] has changed, and returns an error unless
+	// it does. The task waits meanwhile; it takes the change back unless Verify returns nil in time.
+	Verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
 	// Partial takes what cannot be done on a node for an outcome, with the reason in
 	// [Outcome.Missing], and does not wait for it. Only what the API server does not answer
 	// is asked a few times.
@@ -50,6 +53,8 @@ type Outcome struct {
 	Missing string `json:"missing,omitempty"`
 	// Failed is set with Missing if the program may have run.
 	Failed bool `json:"failed,omitempty"`
+	// Worse is set with Failed if the node was worse off after the change.
+	Worse bool `json:"worse,omitempty"`
 	// Left says why there was nothing to do: the node is not there any more.
 	Left string `json:"left,omitempty"`
 }
@@ -141,11 +146,46 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 		if why := r.Unless(step.Action, in.Task.Node); why != "" {
 			seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 			if err == nil && seen.State == hosttask.Absent {
-				return r.lacking(in.Task.Node, notRun(repeated)+why, repeated)
+				return r.lacking(in.Task.Node, Outcome{Missing: notRun(repeated) + why, Failed: repeated})
 			}
 		}
 	}
-	return r.answer(r.Tasks.Make(ctx, in.Task, in.owner(step)), in.Task.Node, r.patient(step), repeated)
+	err := r.Tasks.Make(ctx, in.Task, in.owner(step))
+	if err == nil && in.Task.Trial {
+		var outputs json.RawMessage
+		if outputs, err = r.try(ctx, step, in); outputs != nil {
+			return outputs, err
+		}
+	}
+	return r.answer(err, in.Task.Node, r.patient(step), repeated)
+}
+
+// try waits until a task with [hosttask.Task.Trial] has reported its result, and confirms the change once it is
+// verified. It returns nil if the task has ended or will take the change back: Prove then waits for its end.
+func (r run) try(ctx context.Context, step actions.StepContext, in input) (json.RawMessage, error) {
+	var seen hosttask.Seen
+	heed := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
+	_, err := actions.Await(ctx, heed, func(ctx context.Context) (proof actions.Proof, err error) {
+		seen, err = r.Tasks.Look(ctx, in.Task, in.owner(step))
+		waits := err != nil || seen.State == hosttask.Starting || seen.State == hosttask.Running
+		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one look that fails is no reason to give up
+	})
+	if err != nil || seen.State != hosttask.Reported {
+		return nil, err
+	}
+	proof, err := r.ended(ctx, step, in.Task.Node, seen)
+	if err != nil || !proof.Done {
+		return nil, err
+	}
+	if err := r.Verify(ctx, step, in.Task.Node, seen.Result); err != nil {
+		step.Log.Warn("a change was not verified, and is taken back", "node", in.Task.Node, "error", err)
+		return nil, nil
+	}
+	confirmed, err := r.Tasks.Confirm(ctx, in.Task, in.owner(step))
+	if err != nil || !confirmed {
+		return nil, err
+	}
+	return proof.Outputs, nil
 }
 
 // notRun begins the reason why a program is not run.
@@ -181,19 +221,17 @@ func (r run) answer(err error, on string, patient, ran bool) (json.RawMessage, e
 	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && patient:
 		return nil, err
 	case r.Partial:
-		return r.lacking(on, err.Error(), ran)
+		return r.lacking(on, Outcome{Missing: err.Error(), Failed: ran})
 	case errors.As(err, &node), errors.As(err, &foreign):
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
 	return nil, err
 }
 
-// lacking returns the outcome for a node on which the work could not be done. failed is set if the program
-// may have run.
-func (r run) lacking(node, why string, failed bool) (json.RawMessage, error) {
-	outcome := Outcome{Missing: why, Failed: failed}
+// lacking returns the outcome for a node on which the work could not be done.
+func (r run) lacking(node string, outcome Outcome) (json.RawMessage, error) {
 	if r.Named {
-		outcome.Left = actions.LeftBecause("node "+node, why)
+		outcome.Left = actions.LeftBecause("node "+node, outcome.Missing)
 	}
 	return json.Marshal(outcome)
 }
@@ -210,16 +248,14 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {
 		// One look that fails is no reason to give a program up that runs.
-		return r.without(in.Task.Node, err.Error(), errors.Is(err, kube.ErrForbidden) || !r.patient(step))
+		return r.without(in.Task.Node, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.patient(step))
 	}
 	switch seen.State {
 	case hosttask.Ended:
 		return r.ended(ctx, step, in.Task.Node, seen)
 	case hosttask.Lost:
-		proof, err := r.without(in.Task.Node, seen.Why, true)
-		proof.Worse = seen.Worse
-		return proof, err
-	case hosttask.Starting, hosttask.Running:
+		return r.without(in.Task.Node, Outcome{Missing: seen.Why, Worse: seen.Worse}, true)
+	case hosttask.Starting, hosttask.Running, hosttask.Reported:
 		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + because(seen.Why)}, nil
 	case hosttask.Foreign:
 		return actions.Proof{Missing: seen.Why, Waits: true, Lost: true}, nil
@@ -235,11 +271,12 @@ func because(why string) string {
 }
 
 // without is the proof of a task that has no result.
-func (r run) without(node, why string, lost bool) (actions.Proof, error) {
+func (r run) without(node string, outcome Outcome, lost bool) (actions.Proof, error) {
 	if !r.Partial || !lost {
-		return actions.Proof{Missing: why, Lost: lost}, nil
+		return actions.Proof{Missing: outcome.Missing, Lost: lost, Worse: outcome.Worse}, nil
 	}
-	outputs, err := r.lacking(node, why, true)
+	outcome.Failed = true
+	outputs, err := r.lacking(node, outcome)
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
@@ -249,7 +286,7 @@ func (r run) ended(ctx context.Context, step actions.StepContext, node string, s
 	if r.Read != nil {
 		var err error
 		if result, err = r.Read(result); err != nil {
-			return r.without(node, err.Error(), true)
+			return r.without(node, Outcome{Missing: err.Error()}, true)
 		}
 	}
 	if r.Lacks != nil {

@@ -98,7 +98,7 @@ func notServing(record journal.ActionRecord, node string) string {
 			return fmt.Sprintf("the check of the load balancer on node %s failed", on)
 		}
 		node, is := strings.CutPrefix(planned.ID, journal.StepServeLoadBalancer+" ")
-		if is && missing(record, planned.ID) != "" && missing(record, journal.StepWriteLoadBalancer+" "+node) == "" {
+		if wrote := outcomeOf(record, journal.StepWriteLoadBalancer+" "+node); is && missing(record, planned.ID) != "" && (wrote.Missing == "" || wrote.Worse) {
 			return fmt.Sprintf("the load balancer of node %s does not serve", node)
 		}
 	}
@@ -190,7 +190,7 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 	for _, batch := range batches(nodes) {
 		var ends []string
 		for _, node := range batch {
-			_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, manifest...), journal.PlannedStep{After: before, Domains: actions.NoDomains})
+			_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, len(batch) == 1, manifest...), journal.PlannedStep{After: before, Domains: actions.NoDomains})
 			if err != nil {
 				return nil, err
 			}

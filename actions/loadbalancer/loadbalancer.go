@@ -48,7 +48,7 @@ type Parts struct {
 	// Nodes lists the nodes of the cluster. HAProxy is the wanted image of HAProxy.
 	Nodes   Nodes
 	HAProxy string
-	// Trial is how long HAProxy may take to work with a new manifest before its former files are restored.
+	// Trial is how long HAProxy may take to work with new files before the former ones are restored.
 	Trial time.Duration
 	// SetKubeconfigs are EKCO's arguments to set the server in the kubeconfigs of a node.
 	SetKubeconfigs []string
@@ -73,7 +73,7 @@ func New(parts Parts) []actions.Definition {
 }
 
 func (p Parts) work() hosttask.Work {
-	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read}
+	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify}
 }
 
 // checking is the work of checking a configuration with HAProxy on a node.
@@ -139,20 +139,15 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 }
 
 func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput) tasks.Task {
-	args := []string{AskFirst}
-	if record.Kind == journal.ActionRestartLoadBalancer {
-		args = append(args, "--image="+shall.Image, Trial+"="+p.Trial.String())
+	args, restarts := []string{AskFirst}, record.Kind == journal.ActionRestartLoadBalancer
+	if restarts {
+		args = append(args, "--image="+shall.Image)
 	}
-	if record.Kind == journal.ActionRestartLoadBalancer && shall.Version == loadbalancer.TCPFileVersion {
+	if restarts && shall.Version == loadbalancer.TCPFileVersion {
 		args = append(args, TCPProbe)
 	}
-	task := p.writing(record.Subject.Name, shall.NodeUID, shall.Primaries, args...)
-	useKubeletCredentials(&task)
-	task.Paths = append(task.Paths, tasks.Path{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"})
-	if record.Kind == journal.ActionRestartLoadBalancer {
-		task.LosesNode, task.Grace = true, journal.Duration(restoreTimeout)
-		task.Limit = journal.Duration(p.Trial + time.Minute) // to restore the files, also on a busy host
-	}
+	task := p.writing(record.Subject.Name, shall.NodeUID, shall.Primaries, restarts || shall.Trial, args...)
+	task.Trial = task.Trial && !restarts // a restart is confirmed by the program itself
 	return task
 }
 
@@ -185,16 +180,25 @@ const AskFirst = "--ask-first"
 // Trial is the flag for [Parts.Trial].
 const Trial = "--trial"
 
-// writing returns the task that writes the configuration, and the manifest if these arguments say so.
-func (p Parts) writing(node, uid string, primaries []string, manifest ...string) tasks.Task {
-	return tasks.Task{
-		Name: TaskName, Node: node, NodeUID: uid, Image: p.Image,
+// writing returns the task that writes the configuration, and the manifest if these arguments say so. With trial, it
+// restores the former files if HAProxy does not work with the new ones.
+func (p Parts) writing(node, uid string, primaries []string, trial bool, manifest ...string) tasks.Task {
+	task := tasks.Task{
+		Name: TaskName, Node: node, NodeUID: uid, Image: p.Image, Trial: trial,
 		Args: slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(primaries, ",")}, manifest),
 		Paths: []tasks.Path{
 			{Host: "/etc/haproxy", At: HostEtc + "/haproxy", Type: "DirectoryOrCreate", Write: true},
 			{Host: "/etc/kubernetes/manifests", At: HostEtc + "/kubernetes/manifests", Type: "DirectoryOrCreate", Write: true},
+			{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"},
 		},
 	}
+	useKubeletCredentials(&task)
+	if trial {
+		task.Args = append(task.Args, Trial+"="+p.Trial.String())
+		task.LosesNode, task.Grace = true, journal.Duration(restoreTimeout)
+		task.Limit = journal.Duration(p.Trial + time.Minute) // to restore the files, also on a busy host
+	}
+	return task
 }
 
 // read checks the result of the program.

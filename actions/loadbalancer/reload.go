@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -76,6 +77,53 @@ func (s reload) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 		return nil, err
 	}
 	return nil, s.running.Reload(ctx, saw.pod)
+}
+
+// verify implements [hosttask.Work.Verify]: it makes HAProxy run with a new configuration, and waits until an API server
+// answers through it.
+func (p Parts) verify(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error {
+	var on journal.LoadBalancerOnNode
+	if err := json.Unmarshal(result, &on); err != nil {
+		return err
+	}
+	address, err := addressOf(step.Action, node)
+	if err != nil || on.Image == "" { // without a manifest, no HAProxy runs
+		return err
+	}
+	// The rest of the trial is for the removal of the pod.
+	ctx, cancel := context.WithTimeout(ctx, p.Trial*9/10)
+	defer cancel()
+	var reloaded time.Time
+	_, err = actions.Await(ctx, func() <-chan struct{} { return nil }, func(ctx context.Context) (actions.Proof, error) {
+		saw, err := lookAt(ctx, p.Running, node, on)
+		if err == nil && saw.needsReload && time.Since(reloaded) > reloadTimeout {
+			reloaded, err = time.Now(), p.Running.Reload(ctx, saw.pod)
+		}
+		if err != nil {
+			saw.missing = err.Error()
+		}
+		if saw.missing == "" && address != "" {
+			_, saw.missing = reached(ctx, p.Running, node, address)
+		}
+		return actions.Proof{Done: saw.missing == "", Missing: saw.missing}, nil
+	})
+	return err
+}
+
+// addressOf returns the address of the action's node of that name, or "".
+func addressOf(record journal.ActionRecord, node string) (string, error) {
+	if record.Kind != journal.ActionChangeLoadBalancer {
+		shall, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
+		return shall.Address, err
+	}
+	for _, planned := range record.Plan.Steps {
+		if planned.ID == journal.StepServeLoadBalancer+" "+node {
+			var on journal.KubeconfigsNode
+			err := json.Unmarshal(planned.Input, &on)
+			return on.Address, err
+		}
+	}
+	return "", nil
 }
 
 // reach verifies that an API server answers through the HAProxy of a node.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -99,16 +100,21 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 			if askFirst {
 				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, primaries) }
 			}
-			if trial > 0 {
-				host.Confirm = a.balancerRuns(host, net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port)), trial)
+			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
+			switch {
+			case trial == 0:
+			case image == "" || keep:
+				host.Confirm = a.untilRemoved(cmd.OutOrStdout(), etc, address, trial)
+			default:
+				host.Confirm = a.balancerRuns(host, address, trial)
 			}
 			var on journal.LoadBalancerOnNode
 			var err error
 			switch {
 			case image == "":
-				on, err = host.WriteConfig(primaries)
+				on, err = host.WriteConfig(ctx, primaries)
 			case keep:
-				on, err = host.Provide(primaries, image)
+				on, err = host.Provide(ctx, primaries, image)
 			default:
 				on, err = host.Write(ctx, primaries, image)
 			}
@@ -119,7 +125,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&image, "image", "", "image of HAProxy; without it, the manifest is not written")
 	cmd.Flags().BoolVar(&keep, strings.TrimPrefix(actionsbalancer.KeepManifest, "--"), false, "keep an existing manifest, whatever its image")
 	cmd.Flags().BoolVar(&askFirst, strings.TrimPrefix(actionsbalancer.AskFirst, "--"), false, "write no configuration if no API server answers the host at any primary")
-	cmd.Flags().DurationVar(&trial, strings.TrimPrefix(actionsbalancer.Trial, "--"), 0, "restore the former files if HAProxy does not work with a new manifest within this time")
+	cmd.Flags().DurationVar(&trial, strings.TrimPrefix(actionsbalancer.Trial, "--"), 0, "restore the former files if HAProxy does not work with the new ones within this time")
 	cmd.Flags().BoolVar(&tcp, strings.TrimPrefix(actionsbalancer.TCPProbe, "--"), false, "the liveness probe only opens a connection")
 	cmd.Flags().StringSliceVar(&primaries, primaryHost, nil, "the primaries")
 	return cmd
@@ -139,9 +145,28 @@ func (a *app) anyServes(ctx context.Context, etc string, primaries []string) err
 	return file.AnyServes(ctx, addresses, node)
 }
 
+// untilRemoved returns a [loadbalancer.Host.Confirm] that reports the change and waits until its pod is removed. Until
+// then, the API server is asked through the HAProxy of this host, which listens at an address.
+func (a *app) untilRemoved(out io.Writer, etc, address string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
+	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
+		node, _ := a.env(hosttask.EnvNode)
+		file, err := kubeconfig.In(etc, "kubelet.conf")
+		if err == nil {
+			err = hosttask.SayAndWait(out, on)
+		}
+		if err != nil {
+			return err
+		}
+		return file.AnswersUntilEnd(ctx, address, node, within)
+	}
+}
+
 // balancerRuns returns a [loadbalancer.Host.Confirm] for the HAProxy of this host, which listens at an address.
 func (a *app) balancerRuns(host loadbalancer.Host, address string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
 	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
+		if !on.Manifest {
+			return nil
+		}
 		node, _ := a.env(hosttask.EnvNode)
 		file, err := kubeconfig.In(host.Etc, "kubelet.conf")
 		if err != nil {

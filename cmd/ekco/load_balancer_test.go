@@ -98,7 +98,7 @@ func TestOnlyAPodThatWasStartedAfterTheManifestWasWrittenIsConfirmed(t *testing.
 			within = time.Minute // on a busy host
 		}
 		confirm := d.app.balancerRuns(host, server.Listener.Addr().String(), within)
-		if err := confirm(t.Context(), journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0"}); (err == nil) != confirmed {
+		if err := confirm(t.Context(), journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0", Manifest: true}); (err == nil) != confirmed {
 			t.Errorf("started %s after the manifest was written: %v", since, err)
 		}
 	}

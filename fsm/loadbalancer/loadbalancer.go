@@ -322,6 +322,8 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 		return l.request(s), max(s.since, t.FactsSeq)
 	}
 	shall := s.shall(w, t)
+	// A trial keeps the task's pod, of which there are only so many: it is for nodes that are changed one by one.
+	shall.Trial = s.serves(w, t) || of(t).Facts.Primary || fsm.IsRolloutFirst(s.verified)
 	switch {
 	case kind.Name == journal.ActionRestartLoadBalancer:
 		shall.CheckWith = shall.Image

@@ -25,6 +25,8 @@ type Outcome struct {
 	Failed string `json:"failed,omitempty"`
 	// Worse is set with Failed if the node is worse off after the change.
 	Worse bool `json:"worse,omitempty"`
+	// Waits is set if the program runs until its pod is removed; see [Task.Trial].
+	Waits bool `json:"waits,omitempty"`
 	// Result is what the task returns. It must not contain a secret: it is logged, and goes
 	// into the journal.
 	Result json.RawMessage `json:"result,omitempty"`
@@ -32,29 +34,53 @@ type Outcome struct {
 
 // WorseError is why a program failed whose change left its node worse off: for example, what it restarted did
 // not come back.
-type WorseError struct{ Why string }
+type WorseError struct{ Err error }
 
 // Error implements error.
-func (e *WorseError) Error() string { return e.Why }
+func (e *WorseError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *WorseError) Unwrap() error { return e.Err }
 
 // Say writes the outcome of a task. It must be the program's last output. After a reported
 // failure the program also exits with 0.
 func Say(out io.Writer, result any, failed error) error {
 	var outcome Outcome
-	raw, err := json.Marshal(result)
-	if failed == nil {
-		failed = err
-	}
-	if failed == nil && len(raw) > MaxResult {
-		failed = fmt.Errorf("its result has %d bytes; the maximum is %d", len(raw), MaxResult)
-	}
+	outcome.Result, failed = encode(result, failed)
 	if failed != nil {
 		outcome.Failed = shortened(failed.Error())
 		_, outcome.Worse = errors.AsType[*WorseError](failed)
-	} else {
-		outcome.Result = raw
 	}
-	line, err := json.Marshal(outcome)
+	return outcome.say(out)
+}
+
+// SayAndWait writes the result of a task with [Task.Trial] whose program waits for the removal of its pod. If that
+// does not happen in time, it must take its change back and call [Say].
+func SayAndWait(out io.Writer, result any) error {
+	raw, err := encode(result, nil)
+	if err != nil {
+		return err
+	}
+	return Outcome{Result: raw, Waits: true}.say(out)
+}
+
+// encode returns the result as JSON, or an error.
+func encode(result any, failed error) (json.RawMessage, error) {
+	if failed != nil {
+		return nil, failed
+	}
+	raw, err := json.Marshal(result)
+	if err == nil && len(raw) > MaxResult {
+		err = fmt.Errorf("its result has %d bytes; the maximum is %d", len(raw), MaxResult)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+func (o Outcome) say(out io.Writer) error {
+	line, err := json.Marshal(o)
 	if err == nil {
 		_, err = fmt.Fprintf(out, "%s%s\n", outcomeMark, line)
 	}

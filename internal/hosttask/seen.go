@@ -23,6 +23,8 @@ const (
 	Starting State = "starting"
 	// Running: the program runs.
 	Running State = "running"
+	// Reported: the program of a task with [Task.Trial] has reported its result, and runs until its pod is removed.
+	Reported State = "reported"
 	// Ended: the program has ended and reported success.
 	Ended State = "ended"
 	// Lost: the task cannot succeed any more.
@@ -36,7 +38,7 @@ type Seen struct {
 	Why string
 	// Worse is set for a task that is Lost if its program says that the node is worse off.
 	Worse bool
-	// Result is the result of a task that has Ended.
+	// Result is the result of a task that has Reported or Ended.
 	Result json.RawMessage
 }
 

@@ -269,7 +269,10 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	case seen.State == Running && !ready(pod) && !task.LosesNode:
 		return t.lostWithNode(ctx, task, seen)
 	case seen.State == Running:
-		t.relay(ctx, task, pod)
+		log := t.relay(ctx, task, pod)
+		if outcome, err := outcomeOf(log); task.Trial && err == nil && outcome.Waits {
+			seen.State, seen.Result = Reported, outcome.Result
+		}
 	}
 	return seen, nil
 }
@@ -351,14 +354,14 @@ func (t *Tasks) onItsNode(ctx context.Context, task Task, seen Seen) (Seen, erro
 	return seen, nil
 }
 
-// relay logs the lines of a program's log that it has not logged before. It ignores errors, since
+// relay logs the lines of a program's log that it has not logged before, and returns the whole log. It ignores errors, since
 // only the outcome counts.
-func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) {
+func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) string {
 	text, err := t.nodes.PodLog(ctx, t.namespace, pod.Name, 0)
 	log := t.log.With("task", task.Name, "node", task.Node)
 	if err != nil {
 		log.Debug("cannot read the log of a host task", "error", err)
-		return
+		return ""
 	}
 	// A line without a newline is not complete yet.
 	lines := strings.SplitAfter(text, "\n")
@@ -368,6 +371,7 @@ func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) {
 			log.Info("host task says: " + strings.TrimRight(line, "\n"))
 		}
 	}
+	return strings.Join(lines, "")
 }
 
 func (t *Tasks) untold(pod *corev1.Pod, lines []string) []string {
@@ -399,6 +403,16 @@ func (t *Tasks) of(pod *corev1.Pod) *known {
 // returns nil if there is no pod, or only one that is not the task's.
 func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
+}
+
+// Confirm removes the pod of a task with [Task.Trial] while its program runs, and reports whether it did.
+func (t *Tasks) Confirm(ctx context.Context, task Task, owner Owner) (confirmed bool, err error) {
+	err = t.removeIf(ctx, task, owner, func(pod *corev1.Pod) bool {
+		seen, ended := task.judge(pod, t.age(pod))
+		confirmed = !ended && seen.State == Running
+		return confirmed
+	})
+	return confirmed && err == nil, err
 }
 
 // Tidy removes the task's pod when its step stops attending to it. It keeps the pod if its

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 
 	"github.com/replicatedhq/ekco/internal/durable"
+	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// formerFiles are the copies of the configuration and the manifest while a new manifest is tried. Both are in the
+// formerFiles are the copies of the configuration and the manifest while a change is tried. Both are in the
 // directory of the configuration: in its manifest directory, the kubelet would run the copy as well.
 type formerFiles []*durable.Former
 
@@ -46,21 +47,23 @@ func (h Host) keepFormer() (formerFiles, error) {
 	return files, nil
 }
 
-// confirm restores the files if [Host.Confirm] fails.
-func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalancerOnNode) error {
+// confirm restores the files after a change that failed, or that [Host.Confirm] does not confirm.
+func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalancerOnNode, failed error) error {
 	if len(f) == 0 {
-		return nil
-	}
-	var failed error
-	for _, file := range f {
-		failed = errors.Join(failed, file.Changed())
+		return failed
 	}
 	if failed == nil {
-		if failed = h.Confirm(ctx, on); failed == nil {
+		for _, file := range f {
+			failed = errors.Join(failed, file.Changed())
+		}
+		if failed == nil {
+			failed = h.Confirm(ctx, on)
+		}
+		if failed == nil {
 			return nil
 		}
+		failed = &hosttask.WorseError{Err: fmt.Errorf("HAProxy with image %s was not confirmed to work: %w", on.Image, failed)}
 	}
-	failed = fmt.Errorf("HAProxy with image %s was not confirmed to work: %w", on.Image, failed)
 	var unrestored error
 	for _, file := range f {
 		_, err := file.Restore()

@@ -38,7 +38,7 @@ func (h Host) copies(t *testing.T) []string {
 	return append(copies, deeper...)
 }
 
-func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testing.T) {
+func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewOnes(t *testing.T) {
 	refused := errors.New("connection refused")
 	for name, test := range map[string]struct {
 		confirm error
@@ -49,7 +49,7 @@ func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testin
 	}{
 		"it works":               {nil, lts, 1, lts, twoPrimaries},
 		"it does not work":       {refused, lts, 1, "haproxy:2", twoPrimaries[:1]},
-		"the manifest is as was": {refused, "haproxy:2", 0, "haproxy:2", twoPrimaries},
+		"the manifest is as was": {refused, "haproxy:2", 1, "haproxy:2", twoPrimaries[:1]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
@@ -59,7 +59,7 @@ func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewManifest(t *testin
 				if copies := h.copies(t); len(copies) != 2 || filepath.Dir(copies[0]) != filepath.Dir(h.ConfigPath()) || filepath.Dir(copies[1]) != filepath.Dir(h.ConfigPath()) {
 					t.Errorf("meanwhile the copies are %q; the kubelet runs what is in the directory of the manifests", copies)
 				}
-				if got := contentOf(t, h.ManifestPath()); on.Image != lts || !strings.Contains(got, lts) {
+				if got := contentOf(t, h.ManifestPath()); on.Image != test.image || on.Manifest != (test.image == lts) || !strings.Contains(got, test.image) {
 					t.Errorf("it is to confirm %s, and the manifest is %s", on.Image, got)
 				}
 				return test.confirm
@@ -147,7 +147,7 @@ func TestAFileThatCannotBeReadAfterItsChangeIsNotConfirmed(t *testing.T) {
 		return nil
 	}}
 	files := formerFiles{{Path: filepath.Join(t.TempDir(), "none")}}
-	if err := files.confirm(t.Context(), h, journal.LoadBalancerOnNode{}); !errors.Is(err, os.ErrNotExist) {
+	if err := files.confirm(t.Context(), h, journal.LoadBalancerOnNode{}, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -191,7 +191,8 @@ func TestALaterChangeIsNotUndone(t *testing.T) {
 		defer func() { _ = recover() }()
 		_, _ = h.Write(t.Context(), twoPrimaries, lts)
 	}()
-	if _, err := h.WriteConfig(twoPrimaries[1:]); err != nil {
+	h.Confirm = nil
+	if _, err := h.WriteConfig(t.Context(), twoPrimaries[1:]); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(h.ConfigPath(), time.Time{}, time.Now().Add(10*time.Minute)); err != nil {

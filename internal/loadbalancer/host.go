@@ -22,8 +22,8 @@ type Host struct {
 	// AnyServes returns an error unless an API server answers this host at one of these primaries. It is called before a
 	// new configuration is written; nil skips that.
 	AnyServes func(primaries []string) error
-	// Confirm waits until the kubelet reports, through HAProxy, that HAProxy runs with a new manifest. Nil waits for
-	// nothing.
+	// Confirm waits until HAProxy was seen to work with what was changed, and returns an error if it does not. Nil
+	// waits for nothing.
 	Confirm func(context.Context, journal.LoadBalancerOnNode) error
 }
 
@@ -37,8 +37,60 @@ func (h Host) ManifestPath() string {
 
 // WriteConfig writes HAProxy's configuration for the primaries if the host has another one, and
 // returns which manifest the host has. It overwrites the file in place, since the container mounts
-// that file. HAProxy must then be told to reload.
-func (h Host) WriteConfig(primaries []string) (journal.LoadBalancerOnNode, error) {
+// that file. HAProxy must then be told to reload. If [Host.Confirm] fails, it restores the former configuration.
+func (h Host) WriteConfig(ctx context.Context, primaries []string) (journal.LoadBalancerOnNode, error) {
+	return h.try(ctx, func() (journal.LoadBalancerOnNode, error) { return h.config(primaries) })
+}
+
+// Write does what [Host.WriteConfig] does, and then writes HAProxy's manifest with the image if the host has another
+// one: the kubelet needs the configuration to run it.
+func (h Host) Write(ctx context.Context, primaries []string, image string) (journal.LoadBalancerOnNode, error) {
+	if err := CheckImage(image); err != nil {
+		return journal.LoadBalancerOnNode{}, err
+	}
+	return h.try(ctx, func() (journal.LoadBalancerOnNode, error) {
+		on, err := h.config(primaries)
+		if err != nil {
+			return on, err
+		}
+		return h.writeManifest(on, image)
+	})
+}
+
+// Provide does what [Host.WriteConfig] does, and writes a manifest if the host has none. It keeps an
+// existing manifest, whatever its image: another one would restart HAProxy.
+func (h Host) Provide(ctx context.Context, primaries []string, image string) (journal.LoadBalancerOnNode, error) {
+	if err := CheckImage(image); err != nil {
+		return journal.LoadBalancerOnNode{}, err
+	}
+	return h.try(ctx, func() (journal.LoadBalancerOnNode, error) {
+		on, err := h.config(primaries)
+		if err != nil || on.Image != "" {
+			return on, err
+		}
+		return h.writeManifest(on, image)
+	})
+}
+
+// try makes a change. If the change fails halfway or [Host.Confirm] does, it restores the files: a node whose HAProxy
+// does not work cannot be repaired through the API.
+func (h Host) try(ctx context.Context, change func() (journal.LoadBalancerOnNode, error)) (journal.LoadBalancerOnNode, error) {
+	former, err := h.keepFormer()
+	if err != nil {
+		return journal.LoadBalancerOnNode{}, err
+	}
+	on, err := change()
+	if on.Config || on.Manifest {
+		err = former.confirm(ctx, h, on, err)
+	}
+	if errors.Is(err, errNotRestored) {
+		return on, err
+	}
+	return on, errors.Join(err, former.discard())
+}
+
+// config writes the configuration.
+func (h Host) config(primaries []string) (journal.LoadBalancerOnNode, error) {
 	config, err := Config(primaries)
 	if err != nil {
 		return journal.LoadBalancerOnNode{}, err
@@ -50,43 +102,6 @@ func (h Host) WriteConfig(primaries []string) (journal.LoadBalancerOnNode, error
 	present, err := readManifest(h.ManifestPath())
 	on.Image, on.Version = present.image, present.version
 	return on, err
-}
-
-// Write does what [Host.WriteConfig] does, and then writes HAProxy's manifest with the image if the host has another
-// one: the kubelet needs the configuration to run it. If Confirm fails for a manifest that replaced another, Write
-// restores both files and fails: a node whose HAProxy does not work cannot be repaired through the API.
-func (h Host) Write(ctx context.Context, primaries []string, image string) (journal.LoadBalancerOnNode, error) {
-	if err := CheckImage(image); err != nil {
-		return journal.LoadBalancerOnNode{}, err
-	}
-	former, err := h.keepFormer()
-	if err != nil {
-		return journal.LoadBalancerOnNode{}, err
-	}
-	on, err := h.WriteConfig(primaries)
-	if err == nil {
-		on, err = h.writeManifest(on, image)
-	}
-	if err == nil && on.Manifest {
-		err = former.confirm(ctx, h, on)
-	}
-	if errors.Is(err, errNotRestored) {
-		return on, err
-	}
-	return on, errors.Join(err, former.discard())
-}
-
-// Provide does what [Host.WriteConfig] does, and writes a manifest if the host has none. It keeps an
-// existing manifest, whatever its image: another one would restart HAProxy.
-func (h Host) Provide(primaries []string, image string) (journal.LoadBalancerOnNode, error) {
-	if err := CheckImage(image); err != nil {
-		return journal.LoadBalancerOnNode{}, err
-	}
-	on, err := h.WriteConfig(primaries)
-	if err != nil || on.Image != "" {
-		return on, err
-	}
-	return h.writeManifest(on, image)
 }
 
 func (h Host) writeManifest(on journal.LoadBalancerOnNode, image string) (journal.LoadBalancerOnNode, error) {

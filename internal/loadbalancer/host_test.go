@@ -81,7 +81,7 @@ func TestAHostGetsItsFilesWhateverTheUmaskIs(t *testing.T) {
 func TestAConfigurationAloneLeavesTheManifestAndSaysWhichItIs(t *testing.T) {
 	h := Host{Etc: t.TempDir()}
 	want := journal.LoadBalancerOnNode{Backend: Backend(configOf(t, twoPrimaries)), Config: true}
-	on, err := h.WriteConfig(twoPrimaries)
+	on, err := h.WriteConfig(t.Context(), twoPrimaries)
 	if diff := cmp.Diff(want, on); err != nil || diff != "" {
 		t.Errorf("%v: %s", err, diff)
 	}
@@ -92,14 +92,14 @@ func TestAConfigurationAloneLeavesTheManifestAndSaysWhichItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Config, want.Image, want.Version = false, lts, "0"
-	on, err = h.WriteConfig(twoPrimaries)
+	on, err = h.WriteConfig(t.Context(), twoPrimaries)
 	if diff := cmp.Diff(want, on); err != nil || diff != "" {
 		t.Errorf("%v: %s", err, diff)
 	}
 	if err := os.WriteFile(h.ManifestPath(), []byte("kind: Service\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.WriteConfig(twoPrimaries); err == nil || !strings.Contains(err.Error(), "is not HAProxy's manifest") {
+	if _, err := h.WriteConfig(t.Context(), twoPrimaries); err == nil || !strings.Contains(err.Error(), "is not HAProxy's manifest") {
 		t.Error(err)
 	}
 }
@@ -114,7 +114,7 @@ func TestAConfigurationThatHAProxyMayNotReadIsOpened(t *testing.T) {
 	if err := errors.Join(os.Chmod(h.ConfigPath(), 0o640), os.Chmod(filepath.Dir(h.ConfigPath()), 0o750)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.WriteConfig(twoPrimaries); err != nil {
+	if _, err := h.WriteConfig(t.Context(), twoPrimaries); err != nil {
 		t.Error(err)
 	}
 	expectHost(t, h, twoPrimaries, lts)
@@ -130,13 +130,13 @@ func TestAHostIsGivenAManifestOnlyWhereItHasNone(t *testing.T) {
 		{"haproxy:2", journal.LoadBalancerOnNode{}},
 	} {
 		step.want.Backend, step.want.Image, step.want.Version = Backend(configOf(t, twoPrimaries)), lts, "0"
-		on, err := h.Provide(twoPrimaries, step.image)
+		on, err := h.Provide(t.Context(), twoPrimaries, step.image)
 		if diff := cmp.Diff(step.want, on); err != nil || diff != "" {
 			t.Errorf("%v: %s", err, diff)
 		}
 		expectHost(t, h, twoPrimaries, lts)
 	}
-	if _, err := h.Provide(twoPrimaries, "a b"); err == nil {
+	if _, err := h.Provide(t.Context(), twoPrimaries, "a b"); err == nil {
 		t.Error("it takes what is no image")
 	}
 }
@@ -238,16 +238,16 @@ func TestPrimariesAreAskedBeforeAnotherConfigurationIsWritten(t *testing.T) {
 	}
 	asked := []string{}
 	h.AnyServes = func(primaries []string) error { asked = primaries; return errors.New("connection refused") }
-	if _, err := h.WriteConfig(twoPrimaries[:1]); err != nil || len(asked) != 0 {
+	if _, err := h.WriteConfig(t.Context(), twoPrimaries[:1]); err != nil || len(asked) != 0 {
 		t.Errorf("asked %q; %v", asked, err)
 	}
-	if _, err := h.WriteConfig(twoPrimaries); err == nil || len(asked) != 2 {
+	if _, err := h.WriteConfig(t.Context(), twoPrimaries); err == nil || len(asked) != 2 {
 		t.Errorf("asked %q; %v", asked, err)
 	}
 	if err := os.Chmod(h.ConfigPath(), 0o600); err != nil { // its content is right
 		t.Fatal(err)
 	}
-	if _, err := h.WriteConfig(twoPrimaries[:1]); err != nil {
+	if _, err := h.WriteConfig(t.Context(), twoPrimaries[:1]); err != nil {
 		t.Error(err)
 	}
 	expectHost(t, h, twoPrimaries[:1], lts)

@@ -107,7 +107,7 @@ func TestWhatAnotherEKCOWroteIsWrittenAgain(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
 		in := f.liveInStep("p1", "w1")
 		pass(time.Hour)
-		if _, err := f.haproxies.Host("w1").WriteConfig([]string{"192.0.2.1", "192.0.2.2"}); err != nil {
+		if _, err := f.haproxies.Host("w1").WriteConfig(t.Context(), []string{"192.0.2.1", "192.0.2.2"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.haproxies.Reload(t.Context(), loadbalancer.Pod{Name: loadbalancer.PodName + "-w1"}); err != nil {

@@ -72,5 +72,5 @@ func (f *fleet) runs(name string) {
 		f.t.Fatal(err)
 	}
 	f.haproxies.Restart(name)
-	f.cluster.Set(name, hosttasksim.Program{Start: 300 * time.Millisecond, Run: 700 * time.Millisecond, Runs: f.haproxies.Program(name)})
+	f.cluster.Set(name, hosttasksim.Program{Start: 300 * time.Millisecond, Run: 700 * time.Millisecond, Runs: f.haproxies.Program(name), Trial: f.haproxies.Trial(name)})
 }

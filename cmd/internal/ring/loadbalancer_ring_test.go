@@ -66,7 +66,7 @@ func (f *fleet) joins(names ...string) {
 			f.nodes[name] = netip.AddrFrom4([4]byte{10, 0, byte(len(f.nodes) >> 8), byte(len(f.nodes)) + 1})
 			f.haproxies.Lives(name, f.nodes[name].String())
 			f.cluster.Add(name)
-			f.cluster.Set(name, hosttasksim.Program{Runs: f.haproxies.Program(name), Then: f.haproxies.Pull(name)})
+			f.cluster.Set(name, hosttasksim.Program{Runs: f.haproxies.Program(name), Trial: f.haproxies.Trial(name), Then: f.haproxies.Pull(name)})
 		}
 		f.server.Put(f.node(name))
 	}

@@ -2,13 +2,10 @@ package ring
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/crashpoints"
@@ -19,7 +16,7 @@ import (
 const rolloutPoints = 10
 
 // TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled: a primary joins whose address cuts off each node that has it in
-// HAProxy's configuration. Such a node is unreachable after 40 s.
+// HAProxy's configuration. Such a node is unreachable after 40 s, until its former configuration is restored.
 func TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled(t *testing.T) {
 	var before, after map[string]int
 	withHAProxies(t, func(f *fleet) { before, after = f.bringsBadPrimary(nil) })
@@ -119,7 +116,8 @@ func (f *fleet) bringsBadImage(arm func(*incarnation)) (before, after map[string
 	return before, after
 }
 
-// bringsBadPrimary lets that primary join, and returns how much EKCO did before and in all.
+// bringsBadPrimary lets that primary join, and returns how much EKCO did before and in all. No node is cut off in the
+// end.
 func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[string]int) {
 	f.t.Helper()
 	names := threePrimariesAndTwentyWorkers()
@@ -131,48 +129,53 @@ func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[stri
 	}
 	before = did()
 	f.joins("p9")
-	cut := &cutOff{fleet: f, by: f.nodes["p9"].String()}
-	for _, name := range append(names, "p9") {
-		f.cluster.Set(name, hosttasksim.Program{Runs: cut.program(name)})
-	}
-	last = f.lives(last, 10*time.Minute)
+	cut := &cutOff{fleet: f, ever: map[string]bool{}}
+	f.haproxies.Poison(f.nodes["p9"].String(), cut.tell)
+	last = f.lives(last, 20*time.Minute)
 	after = did()
 	cut.mu.Lock()
 	defer cut.mu.Unlock()
-	if len(cut.nodes) != 1 {
-		f.t.Errorf("cut off are %q", cut.nodes)
+	if len(cut.ever) != 1 {
+		f.t.Errorf("cut off were, and are, %v", cut.ever)
 	}
-	f.says("the status", f.status(last, "table"), "LoadBalancerRollout")
+	for node, is := range cut.ever {
+		if came := f.haproxies.Came(node); is || came.Servers != 3 || !came.InStep {
+			f.t.Errorf("node %s is cut off: %t, its load balancer is %+v", node, is, came)
+		}
+	}
+	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", "were restored")
 	f.stops(last)
 	return before, after
 }
 
-// cutOff are the nodes that an address in their HAProxy's configuration has cut off.
+// cutOff are the nodes that were cut off, and whether they still are.
 type cutOff struct {
 	*fleet
-	by string
 
-	mu    sync.Mutex
-	nodes []string
+	mu   sync.Mutex
+	ever map[string]bool
 }
 
-// program is EKCO's program on a node.
-func (c *cutOff) program(node string) func([]string) (any, error) {
-	return func(args []string) (any, error) {
-		result, err := c.haproxies.Program(node)(args)
-		bad := slices.ContainsFunc(args, func(arg string) bool {
-			return strings.HasPrefix(arg, "--primary-host=") && strings.Contains(arg+",", c.by+",")
-		})
+// tell tells that a node is cut off or not any more. Kubernetes notices a loss after 40 s.
+func (c *cutOff) tell(node string, cut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ever[node] = cut
+	noticed := time.Duration(0)
+	if cut {
+		noticed = 40 * time.Second
+	}
+	time.AfterFunc(noticed, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if bad && err == nil && !slices.Contains(c.nodes, node) {
-			c.nodes = append(c.nodes, node)
-			c.haproxies.Break(node, loadbalancersim.Faults{Broken: true})
-			time.AfterFunc(40*time.Second, func() {
-				c.cluster.Taint(node, journal.TaintUnreachable)
-				c.server.Put(c.node(node, observerstest.Unreachable(time.Now())))
-			})
+		switch {
+		case c.ever[node] != cut:
+		case cut:
+			c.cluster.Taint(node, journal.TaintUnreachable)
+			c.server.Put(c.node(node, observerstest.Unreachable(time.Now())))
+		default:
+			c.cluster.Taint(node, "")
+			c.server.Put(c.node(node))
 		}
-		return result, err
-	}
+	})
 }

@@ -64,7 +64,7 @@ func (r Result) Failure(err error) error {
 	why := strings.Join(r.Failed, "; ")
 	switch {
 	case len(r.Down) > 0:
-		return &hosttask.WorseError{Why: why}
+		return &hosttask.WorseError{Err: errors.New(why)}
 	case err != nil && len(r.Rotated) == 0:
 		return errors.New(why)
 	}

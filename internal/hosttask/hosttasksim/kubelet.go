@@ -2,8 +2,10 @@ package hosttasksim
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -45,7 +47,18 @@ func (c *Cluster) after(effect string) {
 		if _, is := c.pod(name); !is {
 			c.ended(name)
 			c.good(name)
+			c.remove(name)
 		}
+	}
+}
+
+// remove ends a program that waits for the removal of its pod.
+func (c *Cluster) remove(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.removed[name]; cancel != nil {
+		cancel()
+		delete(c.removed, name)
 	}
 }
 
@@ -133,9 +146,16 @@ func (c *Cluster) end(pod object, program Program) {
 		return
 	}
 	if len(pod.Spec.InitContainers) == 0 && !program.Silent && c.goesOn(pod) {
-		c.says(pod, program.outcome(pod))
+		c.says(pod, c.outcome(pod, program))
 	}
-	if c.status(pod, "Succeeded", nil) {
+	c.succeeds(pod)
+}
+
+// succeeds reports that the program of a pod has ended well, once its node is reachable.
+func (c *Cluster) succeeds(pod object) {
+	if c.waits(pod) {
+		time.AfterFunc(time.Second, func() { c.succeeds(pod) })
+	} else if c.status(pod, "Succeeded", nil) {
 		c.ended(pod.Metadata.Name)
 	}
 }
@@ -191,20 +211,43 @@ func waiting(reason, message string) func(map[string]any) {
 }
 
 // outcome is what the program says at its end.
-func (p Program) outcome(pod object) string {
+func (c *Cluster) outcome(pod object, p Program) string {
 	var result any = map[string]string{"node": pod.Spec.NodeName}
 	var err error
+	args := pod.Spec.Containers[0].Args
 	switch {
 	case p.Failed != "":
 		err = errors.New(p.Failed)
 	case p.Runs != nil:
-		result, err = p.Runs(pod.Spec.Containers[0].Args)
+		result, err = p.Runs(args)
 	}
+	if err == nil && p.Trial != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		c.mu.Lock()
+		c.removed[pod.Metadata.Name] = cancel
+		c.mu.Unlock()
+		err = p.Trial(ctx, args, func() { c.says(pod, line(func(out io.Writer) error { return hosttask.SayAndWait(out, result) })) })
+	}
+	return line(func(out io.Writer) error { return hosttask.Say(out, result, err) })
+}
+
+// line returns what say writes, without the line break.
+func line(say func(io.Writer) error) string {
 	var line strings.Builder
-	if err := hosttask.Say(&line, result, err); err != nil {
+	if err := say(&line); err != nil {
 		panic(err)
 	}
 	return strings.TrimRight(line.String(), "\n")
+}
+
+// waits reports whether the pod is there, but not its node.
+func (c *Cluster) waits(pod object) bool {
+	now, is := c.pod(pod.Metadata.Name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.nodes[pod.Spec.NodeName]
+	return is && now.Metadata.UID == pod.Metadata.UID && n != nil && n.lost
 }
 
 // is reports whether the pod is there, and its node reachable.

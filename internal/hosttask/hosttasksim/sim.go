@@ -45,6 +45,9 @@ type Program struct {
 	Silent bool
 	// Then returns why a task's second program, of another image, cannot run; nil if it can.
 	Then func(image string) error
+	// Trial is what it does after Runs if its task has [hosttask.Task.Trial]: it calls wait to report the result and
+	// wait for its removal, which ends the context. Its error replaces the result.
+	Trial func(ctx context.Context, args []string, wait func()) error
 	// Runs does what it does, given its arguments; what it returns is what the program says.
 	Runs func(args []string) (result any, err error)
 }
@@ -61,6 +64,7 @@ type Cluster struct {
 	most     int
 	badSince map[string]time.Time
 	badFor   time.Duration
+	removed  map[string]context.CancelFunc
 	watches  map[*watch.RaceFreeFakeWatcher]bool
 	watched  int
 }
@@ -78,7 +82,7 @@ func New(names ...string) *Cluster {
 	c := &Cluster{
 		Objects: kubesim.NewObjects(), nodes: map[string]*node{}, logs: map[string]string{}, made: map[string]int{},
 		under: map[string]bool{}, badSince: map[string]time.Time{},
-		watches: map[*watch.RaceFreeFakeWatcher]bool{},
+		watches: map[*watch.RaceFreeFakeWatcher]bool{}, removed: map[string]context.CancelFunc{},
 	}
 	for _, name := range names {
 		c.Add(name)

@@ -16,6 +16,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/journal"
@@ -25,6 +26,10 @@ import (
 const (
 	kubeletTakes = 2 * time.Second
 	haproxyTakes = time.Second
+	// trialTakes is the default of internal_load_balancer_trial, probeTakes how long the liveness probe of a HAProxy fails
+	// before that is restarted.
+	trialTakes = 90 * time.Second
+	probeTakes = 80 * time.Second
 )
 
 // Fleet is hosts by the names of their nodes. Make it with [New].
@@ -37,6 +42,9 @@ type Fleet struct {
 	// addresses; at any other address one without the name of a node does.
 	silent []string
 	owners map[string]string
+	// poison is an address that cuts off each node whose HAProxy has it; cut is told.
+	poison string
+	cut    func(node string, cut bool)
 }
 
 var _ loadbalancer.Running = (*Fleet)(nil)
@@ -64,6 +72,8 @@ type host struct {
 	pod *loadbalancer.Pod
 	log string
 	has string
+	// former is its configuration before the last change.
+	former []byte
 	// told and started count.
 	told, started int
 	// server is where the kubelet is led, restarts how often it was restarted.
@@ -105,6 +115,14 @@ func (f *Fleet) Break(node string, faults Faults) {
 	f.of(node).faults = faults
 }
 
+// Poison lets an address cut off each node whose HAProxy runs with it. cut is called when a node is cut off or not any
+// more; it must not call the Fleet.
+func (f *Fleet) Poison(address string, cut func(node string, cut bool)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.poison, f.cut = address, cut
+}
+
 // Program is what EKCO's program does on a node.
 func (f *Fleet) Program(node string) func(args []string) (any, error) {
 	return func(args []string) (any, error) {
@@ -128,21 +146,86 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 		if slices.Contains(args, "--ask-first") {
 			host.AnyServes = f.anyServes
 		}
+		ctx := context.Background()
+		f.keep(node)
 		if image == "" {
-			return host.WriteConfig(primaries)
+			return host.WriteConfig(ctx, primaries)
 		}
 		if keep {
-			on, err := host.Provide(primaries, image)
+			on, err := host.Provide(ctx, primaries, image)
 			f.takes(node, on)
 			return on, err
 		}
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--trial=") }) {
 			host.Confirm = func(_ context.Context, on journal.LoadBalancerOnNode) error { return f.confirm(node, on.Image) }
 		}
-		on, err := host.Write(context.Background(), primaries, image)
+		on, err := host.Write(ctx, primaries, image)
 		f.takes(node, on)
 		return on, err
 	}
+}
+
+// keep remembers the configuration of a node before a change; "" for none.
+func (f *Fleet) keep(node string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.of(node)
+	content, err := os.ReadFile(h.ConfigPath())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		panic(err)
+	}
+	h.former = content
+}
+
+// Trial is what EKCO's program does on a node after it has changed the configuration alone: it restores the former one
+// unless its pod is removed in time, while an API server answers through HAProxy. HAProxy is restarted then, as its
+// liveness probe does.
+func (f *Fleet) Trial(node string) func(ctx context.Context, args []string, wait func()) error {
+	return func(ctx context.Context, args []string, wait func()) error {
+		has := func(prefix string) bool {
+			return slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, prefix) })
+		}
+		if !has("--trial=") || has("--image=") && !has("--keep-manifest") {
+			return nil
+		}
+		config, err := os.ReadFile(f.Host(node).ConfigPath())
+		f.mu.Lock()
+		former := f.of(node).former
+		f.mu.Unlock()
+		if err != nil || former == nil || slices.Equal(config, former) {
+			return err
+		}
+		wait()
+		select {
+		case <-ctx.Done():
+			if !f.isBroken(node) {
+				return nil
+			}
+		case <-time.After(trialTakes):
+		}
+		if err := os.WriteFile(f.Host(node).ConfigPath(), former, 0o644); err != nil {
+			panic(err)
+		}
+		time.AfterFunc(probeTakes, func() {
+			if f.isBroken(node) {
+				f.Restart(node)
+			}
+		})
+		return &hosttask.WorseError{Err: errors.New("no API server answers this node; its former configuration and manifest were restored")}
+	}
+}
+
+func (f *Fleet) isBroken(node string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken(f.of(node))
+}
+
+// broken expects mu to be held.
+func (f *Fleet) broken(h *host) bool { return h.faults.Broken || f.poisons(h.has) }
+
+func (f *Fleet) poisons(config string) bool {
+	return f.poison != "" && strings.Contains(config, " "+f.poison+":")
 }
 
 // anyServes returns an error if no API server answers at any of the addresses.
@@ -231,7 +314,7 @@ func (f *Fleet) Restart(node string) {
 		Version: manifest.Metadata.Annotations[loadbalancer.FileVersionAnnotation], Started: time.Now().UTC(),
 	}
 	h.log = ""
-	h.reads()
+	f.reads(h)
 }
 
 // Remove removes the pod of a node, as the kubelet does when its manifest is gone.
@@ -241,11 +324,14 @@ func (f *Fleet) Remove(node string) {
 	f.of(node).pod = nil
 }
 
-// reads has HAProxy read its configuration.
-func (h *host) reads() {
+// reads has HAProxy read its configuration. It expects mu to be held.
+func (f *Fleet) reads(h *host) {
 	content, err := os.ReadFile(h.ConfigPath())
 	if err != nil {
 		panic(err)
+	}
+	if cut := f.poisons(string(content)); cut != f.poisons(h.has) {
+		f.cut(filepath.Base(h.Etc), cut)
 	}
 	h.has = string(content)
 	h.log += fmt.Sprintf("Health check for server %s/k8s-primary-0 succeeded\n", loadbalancer.Backend(h.has))
@@ -309,7 +395,7 @@ func (f *Fleet) Reload(_ context.Context, pod loadbalancer.Pod) error {
 		time.AfterFunc(haproxyTakes, func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			h.reads()
+			f.reads(h)
 		})
 	}
 	return nil
@@ -346,7 +432,7 @@ func (f *Fleet) Reach(_ context.Context, address string) (int, error) {
 	for _, h := range f.hosts {
 		switch {
 		case h.address != address:
-		case h.faults.Broken:
+		case f.broken(h):
 			return 0, errors.New("connection refused")
 		case h.faults.Refusing:
 			return http.StatusUnauthorized, nil

@@ -10,3 +10,6 @@ func RolloutBatches[T any](all []T, limit int) (batches [][]T) {
 	}
 	return batches
 }
+
+// IsRolloutFirst is [fsm.IsRolloutFirst].
+func IsRolloutFirst(done int) bool { return fsm.IsRolloutFirst(done) }

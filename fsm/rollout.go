@@ -33,14 +33,14 @@ func RolloutRule(name string, stopped func(w *World) string) Rule {
 	}
 }
 
-// StoppedBy says why a rollout stops at a node that an open action changes, and what to do; "" if it does not. ready is
-// whether the node is, or the change has not begun. broken says what does not work on it, or is "".
-func StoppedBy(rec *journal.ActionRecord, node string, ready bool, broken string) string {
+// StoppedBy says why a rollout stops at one of its things, which an open action changes, and what to do; "" if it does
+// not. ready is whether the thing is ready, or its change has not begun. broken says what else does not work, or is "".
+func StoppedBy(rec *journal.ActionRecord, thing string, ready bool, broken string) string {
 	switch {
 	case !ready:
-		return fmt.Sprintf("node %s stopped being ready while %s changed it; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the other nodes", node, rec.ID, rec.ID)
+		return fmt.Sprintf("%s stopped being ready while %s changed it; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the others", thing, rec.ID, rec.ID)
 	case broken != "":
-		return fmt.Sprintf("%s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the other nodes", broken, rec.ID, rec.ID)
+		return fmt.Sprintf("%s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the others", broken, rec.ID, rec.ID)
 	}
 	return ""
 }

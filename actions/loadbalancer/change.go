@@ -12,7 +12,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/hosttask"
-	"github.com/replicatedhq/ekco/fsm"
 	tasks "github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kubeconfig"
@@ -223,7 +222,7 @@ func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []s
 	var checks []tasks.Task
 	for i, node := range slices.Concat(batches(nodes)...) {
 		pod, runs := pods[node.Name]
-		if image := cmp.Or(pod.Image, p.HAProxy); image != "" && (fsm.IsRolloutFirst(i) || !runs) {
+		if image := cmp.Or(pod.Image, p.HAProxy); image != "" && (actions.IsRolloutFirst(i) || !runs) {
 			checks = append(checks, p.check(node.Name, journal.LoadBalancerInput{NodeUID: node.UID, Primaries: primaries, CheckWith: image}))
 		}
 	}

@@ -67,7 +67,7 @@ func rolloutRule() fsm.Rule {
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
 			rec := worseAfter(w)
 			node, _ := journal.ControlPlaneOn(rec.Subject)
-			return fsm.StoppedBy(rec, node, ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
+			return fsm.StoppedBy(rec, "node "+node, ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
 		},
 	}
 }

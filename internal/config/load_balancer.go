@@ -31,7 +31,7 @@ func (l *LoadBalancer) keys() []key {
 		},
 		{
 			name: "internal_load_balancer_trial", value: &l.InternalLoadBalancerTrial, byDefault: "1m30s", check: trial, built: true,
-			help: "how long HAProxy may take to work with a new manifest, from 10s to 3m, before its former files are restored",
+			help: "how long HAProxy may take to work with new files, from 10s to 3m, before the former ones are restored",
 		},
 		{
 			name: "internal_load_balancer_port", value: &l.InternalLoadBalancerPort, byDefault: "6444", check: port,

@@ -71,19 +71,33 @@ func (w *balanced) internalIP(t *testing.T, name string) (ip string) {
 	return ip
 }
 
+// joins adds a simulated primary whose address leads to an API server. EKCO has given up its load balancer afterwards.
+func (w *balanced) joins(t *testing.T, primary string, to *forwarder) {
+	t.Helper()
+	add := exec.CommandContext(t.Context(), binaries.controlplane, "node", "add", primary, "--role", "primary", "--dir", w.dir)
+	if output, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("add %s: %v: %s", primary, err, output)
+	}
+	w.leadToAPIServer(t, "-I", w.internalIP(t, primary), to)
+	w.mustEkco(t, "cancel", w.begun(t, primary))
+}
+
+// drops has the node drop packets to HAProxy's port, or with "-D" no longer. more says which.
+func (w *balanced) drops(t *testing.T, verb string, more ...string) {
+	t.Helper()
+	args := append([]string{"iptables", verb, "INPUT", "-p", "tcp", "--dport", "6444", "-j", "DROP"}, more...)
+	if output, err := w.node.command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+}
+
 // passesOverADeadAPIServer adds a second API server to HAProxy and then kills it. No request may fail once
 // HAProxy has noticed.
 func (w *balanced) passesOverADeadAPIServer(t *testing.T, primary string) {
 	t.Helper()
 	server, address := w.another(t)
 	second := startForwarder(t, address)
-	add := exec.CommandContext(t.Context(), binaries.controlplane, "node", "add", primary, "--role", "primary", "--dir", w.dir)
-	if output, err := add.CombinedOutput(); err != nil {
-		t.Fatalf("add %s: %v: %s", primary, err, output)
-	}
-	ip := w.internalIP(t, primary)
-	w.leadToAPIServer(t, "-I", ip, second)
-	w.mustEkco(t, "cancel", w.begun(t, primary))
+	w.joins(t, primary, second)
 	w.serves(t, haproxyImages[0], 2)
 
 	before := w.found(t, "DOWN")

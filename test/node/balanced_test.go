@@ -80,6 +80,8 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 		})
 		first = w.serves(t, haproxyImages[0], 1)
 	})
+	t.Run("a configuration that cuts off the node", func(t *testing.T) { w.takesBackAConfiguration(t) })
+	first = w.serves(t, haproxyImages[0], 1)
 	for _, image := range []struct{ name, why string }{{"ekco.test/none:1", "ekco.test/none:1"}, {refusingHAProxy, "is not -HUP PROCESS"}} {
 		t.Run("image "+image.name+" does not pass the check", func(t *testing.T) {
 			if image.name == refusingHAProxy {
@@ -187,6 +189,33 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 			t.Errorf("a copy of %s is left: %v", name, err)
 		}
 	}
+}
+
+// takesBackAConfiguration cuts off the node once a new configuration is written. Only the task on the node can undo that.
+func (w *balanced) takesBackAConfiguration(t *testing.T) {
+	w.shall(t, haproxyImages[0], "20s")
+	config := func() string {
+		content, err := w.node.command("cat", "/etc/haproxy/haproxy.cfg").CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %s", err, content)
+		}
+		return string(content)
+	}
+	former := config()
+	fromPods := []string{"!", "-i", "lo"}
+	w.drops(t, "-I", fromPods...) // EKCO does not see that HAProxy serves, and the kubelet works
+	w.joins(t, "primary-4", w.forwarder)
+	await.Until(t, await.HangTimeout, "the configuration is written", func() (bool, string) { return config() != former, former })
+	w.drops(t, "-I")
+	await.Until(t, await.HangTimeout, "the former configuration is restored", func() (bool, string) { return config() == former, config() })
+	w.drops(t, "-D")
+	w.drops(t, "-D", fromPods...)
+	w.node.WaitReady(t)
+	w.awaitRead(t, "EKCO says so", func(history string) bool {
+		return strings.Contains(history, "no API server answers this node at 127.0.0.1:6444") && strings.Contains(history, "were restored")
+	}, "history", "--component", "loadbalancer", "--limit", "30")
+	w.serves(t, haproxyImages[0], 2) // at the second try
+	w.Kubectl(t, "delete", "node", "primary-4")
 }
 
 // takesBackABrokenHAProxy: the image passes the check before the change. The task on the node restores the files.

@@ -24,6 +24,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/observers"
 	certificatesource "github.com/replicatedhq/ekco/observers/certificates"
 )
@@ -359,6 +360,37 @@ func TestAPrimaryThatDoesNotComeBackStopsTheOthers(t *testing.T) {
 		}
 		p.end(in)
 	})
+}
+
+// TestAtMostOnePrimaryIsRestartedInVainWheneverEKCOIsKilled: no API server comes back with new certificates.
+func TestAtMostOnePrimaryIsRestartedInVainWheneverEKCOIsKilled(t *testing.T) {
+	var moments []time.Duration
+	for i := range rolloutPoints {
+		moments = append(moments, 70*time.Second+time.Duration(i)*45*time.Second)
+	}
+	for _, moment := range crashpoints.ChooseOf(t, moments) {
+		t.Run(moment.String(), func(t *testing.T) {
+			inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+				p.breaks(true)
+				in := p.begin()
+				pass(moment)
+				in.life.kill()
+				t.Logf("it ended: %v", <-in.ended)
+				in = p.begin()
+				pass(75 * time.Minute)
+				restarted := p.restarted()
+				if len(restarted) != 1 {
+					t.Fatalf("the API servers of %q were restarted; the journal says:\n%s", restarted, p.history("table"))
+				}
+				if got := p.hosts[restarted[0]].Loaded("kube-apiserver"); !slices.Equal(got, p.had[restarted[0]]) || p.answering() != 3 {
+					t.Errorf("the API server of %s has %q, and %d answer", restarted[0], got, p.answering())
+				}
+				p.says("the status", p.status(in, "json"), fsmcertificates.RuleRollout)
+				p.end(in)
+				pass(10 * time.Minute) // until no program is at work
+			})
+		})
+	}
 }
 
 func TestKilledNowAndThenAllAreRenewedInTheEnd(t *testing.T) {

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +30,13 @@ func TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled(t *testing.T) {
 	var before, after map[string]int
 	withHAProxies(t, func(f *fleet) { before, after = f.bringsBadImage(nil) })
 	killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.bringsBadImage(arm) })
+}
+
+// TestAtMostOneKubeletIsLedToADeadServerWhereverEKCOIsKilled: the server answers before the change.
+func TestAtMostOneKubeletIsLedToADeadServerWhereverEKCOIsKilled(t *testing.T) {
+	var before, after map[string]int
+	withHAProxies(t, func(f *fleet) { before, after = f.leadsToADeadServer(nil) })
+	killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.leadsToADeadServer(arm) })
 }
 
 // killedAtSome runs a rollout again and again, which began when EKCO had done so much before, and kills EKCO at another
@@ -144,6 +152,50 @@ func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[stri
 		}
 	}
 	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", "were restored")
+	f.stops(last)
+	return before, after
+}
+
+// leadsToADeadServer changes the server of all kubelets to that, and returns how much EKCO did before and in all. No
+// kubelet is led there in the end.
+func (f *fleet) leadsToADeadServer(arm func(*incarnation)) (before, after map[string]int) {
+	f.t.Helper()
+	f.settings.Enabled = false
+	names := threePrimariesAndTwentyWorkers()
+	in := f.live(nil)
+	pass(time.Minute)
+	f.joins(names...)
+	pass(time.Minute)
+	f.stops(in)
+	cut := &cutOff{fleet: f, ever: map[string]bool{}}
+	f.haproxies.Poison(external, cut.tell)
+	before = map[string]int{dyingChanges: f.tries}
+	first := f.live(arm)
+	last := f.lives(first, 30*time.Second)
+	input := journal.KubeconfigsInput{Server: external}
+	_, err := f.change(last, "cli:a", input)
+	if last = f.lives(last, 15*time.Second); err != nil && wasKilled(err) && !f.wasAsked(journal.Kubeconfigs.Name) {
+		_, err = f.change(last, "cli:a", input)
+	}
+	if err != nil && !wasKilled(err) {
+		f.t.Fatal(err)
+	}
+	last = f.lives(last, 20*time.Minute)
+	after = map[string]int{dyingAppends: first.store.appends, dyingChanges: f.tries}
+	cut.mu.Lock()
+	defer cut.mu.Unlock()
+	if len(cut.ever) != 1 {
+		f.t.Errorf("cut off were, and are, %v", cut.ever)
+	}
+	for _, name := range names {
+		if server, _ := f.haproxies.Led(name); server != "" || cut.ever[name] {
+			f.t.Errorf("the kubelet of %s is led to %q; it is cut off: %t", name, server, cut.ever[name])
+		}
+	}
+	if _, ended := f.changed(); !strings.HasPrefix(ended, "partial: ") {
+		f.t.Errorf("it ended %q", ended)
+	}
+	f.says("the verdict", f.verdict(last), `"verdict":"needs_you"`)
 	f.stops(last)
 	return before, after
 }

@@ -30,6 +30,8 @@ const (
 	// before that is restarted.
 	trialTakes = 90 * time.Second
 	probeTakes = 80 * time.Second
+	// leaseTakes is how long a kubelet may take to renew its Lease.
+	leaseTakes = time.Minute
 )
 
 // Fleet is hosts by the names of their nodes. Make it with [New].
@@ -42,7 +44,7 @@ type Fleet struct {
 	// addresses; at any other address one without the name of a node does.
 	silent []string
 	owners map[string]string
-	// poison is an address that cuts off each node whose HAProxy has it; cut is told.
+	// poison is an address that cuts off each node whose HAProxy or kubelet has it; cut is told.
 	poison string
 	cut    func(node string, cut bool)
 }
@@ -115,7 +117,7 @@ func (f *Fleet) Break(node string, faults Faults) {
 	f.of(node).faults = faults
 }
 
-// Poison lets an address cut off each node whose HAProxy runs with it. cut is called when a node is cut off or not any
+// Poison lets an address cut off each node whose HAProxy runs with it, or whose kubelet is led to it. cut is called when a node is cut off or not any
 // more; it must not call the Fleet.
 func (f *Fleet) Poison(address string, cut func(node string, cut bool)) {
 	f.mu.Lock()
@@ -128,7 +130,7 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 	return func(args []string) (any, error) {
 		for _, arg := range args {
 			if server, is := strings.CutPrefix(arg, "--server="); is {
-				return f.lead(node, server), nil
+				return f.lead(node, server)
 			}
 		}
 		var primaries []string
@@ -269,14 +271,27 @@ func (f *Fleet) Pull(node string) func(image string) error {
 	}
 }
 
-// lead leads the kubelet of a node to an address, and restarts it.
-func (f *Fleet) lead(node, server string) journal.KubeconfigsSet {
+// lead leads the kubelet of a node to an address, and restarts it. If that cuts off the node, it leads it back.
+func (f *Fleet) lead(node, server string) (journal.KubeconfigsSet, error) {
+	from, dead := f.leads(node, server)
+	if dead {
+		time.Sleep(leaseTakes)
+		f.leads(node, from)
+		return journal.KubeconfigsSet{}, &hosttask.WorseError{Err: errors.New("the kubelet did not renew its Lease; its former server was restored")}
+	}
+	return journal.KubeconfigsSet{Files: []journal.KubeconfigSet{{Path: "/etc/kubernetes/kubelet.conf", Cluster: "kubernetes", From: from}}}, nil
+}
+
+func (f *Fleet) leads(node, server string) (from string, dead bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.of(node)
-	from := h.server
+	from = h.server
 	h.server, h.restarts = server, h.restarts+1
-	return journal.KubeconfigsSet{Files: []journal.KubeconfigSet{{Path: "/etc/kubernetes/kubelet.conf", Cluster: "kubernetes", From: from}}}
+	if f.poison != "" && server != from && (server == f.poison || from == f.poison) {
+		f.cut(node, server == f.poison)
+	}
+	return from, f.poison != "" && server == f.poison
 }
 
 // Led returns where the kubelet of a node is led, and how often it was restarted.

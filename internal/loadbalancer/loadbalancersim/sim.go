@@ -275,7 +275,7 @@ func (f *Fleet) Pull(node string) func(image string) error {
 func (f *Fleet) lead(node, server string) (journal.KubeconfigsSet, error) {
 	from, dead := f.leads(node, server)
 	if dead {
-		time.Sleep(leaseTakes)
+		<-time.After(leaseTakes)
 		f.leads(node, from)
 		return journal.KubeconfigsSet{}, &hosttask.WorseError{Err: errors.New("the kubelet did not renew its Lease; its former server was restored")}
 	}

@@ -182,17 +182,19 @@ const Trial = "--trial"
 
 // writing returns the task that writes the configuration, and the manifest if these arguments say so. With trial, it
 // restores the former files if HAProxy does not work with the new ones.
-func (p Parts) writing(node, uid string, primaries []string, trial bool, manifest ...string) tasks.Task {
+func (p Parts) writing(node, uid string, primaries []string, trial bool, args ...string) tasks.Task {
 	task := tasks.Task{
 		Name: TaskName, Node: node, NodeUID: uid, Image: p.Image, Trial: trial,
-		Args: slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(primaries, ",")}, manifest),
+		Args: slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(primaries, ",")}, args),
 		Paths: []tasks.Path{
 			{Host: "/etc/haproxy", At: HostEtc + "/haproxy", Type: "DirectoryOrCreate", Write: true},
 			{Host: "/etc/kubernetes/manifests", At: HostEtc + "/kubernetes/manifests", Type: "DirectoryOrCreate", Write: true},
-			{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"},
 		},
 	}
-	useKubeletCredentials(&task)
+	if trial || slices.Contains(args, AskFirst) {
+		useKubeletCredentials(&task)
+		task.Paths = append(task.Paths, tasks.Path{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"})
+	}
 	if trial {
 		task.Args = append(task.Args, Trial+"="+p.Trial.String())
 		task.LosesNode, task.Grace = true, journal.Duration(restoreTimeout)

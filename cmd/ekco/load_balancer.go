@@ -98,11 +98,13 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 			defer stop()
 			host := loadbalancer.Host{Etc: etc, TCPProbe: tcp}
 			if askFirst {
-				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, primaries) }
+				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, apiServers(primaries)) }
 			}
 			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
 			switch {
 			case trial == 0:
+			case (image == "" || keep) && a.anyServes(ctx, etc, []string{address}) != nil:
+				// The node has nothing to lose, and the former configuration may be why.
 			case image == "" || keep:
 				host.Confirm = a.untilRemoved(cmd.OutOrStdout(), etc, address, trial)
 			default:
@@ -131,16 +133,21 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// anyServes asks the API servers of the primaries with the credentials of this host's kubelet.
-func (a *app) anyServes(ctx context.Context, etc string, primaries []string) error {
+// apiServers returns the addresses of the API servers of primaries.
+func apiServers(primaries []string) []string {
+	addresses := make([]string, len(primaries))
+	for i, primary := range primaries {
+		addresses[i] = net.JoinHostPort(strings.Trim(primary, "[]"), strconv.Itoa(loadbalancer.APIPort))
+	}
+	return addresses
+}
+
+// anyServes asks the API servers at these addresses with the credentials of this host's kubelet.
+func (a *app) anyServes(ctx context.Context, etc string, addresses []string) error {
 	node, _ := a.env(hosttask.EnvNode)
 	file, err := kubeconfig.In(etc, "kubelet.conf")
 	if err != nil {
 		return err
-	}
-	addresses := make([]string, len(primaries))
-	for i, primary := range primaries {
-		addresses[i] = net.JoinHostPort(strings.Trim(primary, "[]"), strconv.Itoa(loadbalancer.APIPort))
 	}
 	return file.AnyServes(ctx, addresses, node)
 }

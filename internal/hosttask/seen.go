@@ -73,7 +73,7 @@ func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) 
 		seen.Why = fmt.Sprintf("its pod still runs, %s after its time was over: check the kubelet of node %s", (age - t.start() - t.limit()).Round(time.Second), t.Node)
 	case phase == corev1.PodRunning:
 		seen.State = Running
-	case age > t.start() && (!t.LosesNode || age > t.Longest()): // else it may run, and the kubelet cannot report it
+	case age > t.start() && (!t.LosesNode || t.Trial || age > t.Longest()): // else it may run, and the kubelet cannot report it
 		seen.Why = fmt.Sprintf("its pod has not started on node %s within %s%s", t.Node, t.start(), because(waits))
 	default:
 		seen.State, seen.Why = Starting, "its pod starts"+because(waits)

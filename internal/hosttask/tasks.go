@@ -270,7 +270,7 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 		return t.lostWithNode(ctx, task, seen)
 	case seen.State == Running:
 		log := t.relay(ctx, task, pod)
-		if outcome, err := outcomeOf(log); task.Trial && err == nil && outcome.Waits {
+		if outcome, err := outcomeOf(log); err == nil && task.Trial && outcome.Waits {
 			seen.State, seen.Result = Reported, outcome.Result
 		}
 	}

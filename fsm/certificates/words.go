@@ -10,12 +10,17 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
+// renewedOnPrimaries is the rollout target of all control planes: they are renewed one after the other.
+func renewedOnPrimaries(*journal.ActionRequested) string {
+	return "those within rotate_certs_ttl are renewed"
+}
+
 // Words are the words for certificates, and for what is done to them.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
 		{Kind: journal.ActionRenewCertificate, Verb: "renew", Noun: "certificates"},
-		{Kind: journal.ActionRenewControlPlane, Verb: "renew", Noun: "certificates of a control plane"},
+		{Kind: journal.ActionRenewControlPlane, Verb: "renew", Noun: "certificates of a control plane", RolloutTarget: renewedOnPrimaries},
 		{Kind: journal.ActionLookAtCertificates, Verb: "look at", Noun: "certificates of a control plane"},
 	},
 	Rows: []words.Row{

@@ -96,7 +96,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	case proved.Asked < s.overwritten:
 		return "change-load-balancer has written it too, with the primaries of its beginning; " + primariesAre(shall.Primaries)
 	case proved.Asked < s.again():
-		return fmt.Sprintf("ConfigMap %s is not there, or is another one than EKCO wrote: everything is written again", s.list.Name)
+		return fmt.Sprintf("ConfigMap %s is not there, or is another one than EKCO wrote: "+writtenAgain, s.list.Name)
 	case b.Worse:
 		return "the node is ready again, which was lost soon after its load balancer was changed: it is verified"
 	case restarted(t) && b.Facts.Started.IsZero():

@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -13,11 +14,33 @@ import (
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
-		{Kind: journal.ActionUpdateLoadBalancer, Verb: "update", Noun: "load balancer"},
-		{Kind: journal.ActionRestartLoadBalancer, Verb: "restart", Noun: "load balancer"},
+		{Kind: journal.ActionUpdateLoadBalancer, Verb: "update", Noun: "load balancer", RolloutTarget: primariesIn, RolloutWaits: Behind},
+		{Kind: journal.ActionRestartLoadBalancer, Verb: "restart", Noun: "load balancer", RolloutTarget: imageIn, RolloutWaits: Behind},
 		{Kind: journal.ActionNoteLoadBalancers, Verb: "note", Noun: "load balancers"},
 	},
 	Rows: append(rows(journal.KindLoadBalancer, seen), rows(journal.KindLoadBalancerList, seenList)...),
+}
+
+// writtenAgain ends the reason to write all load balancers again.
+const writtenAgain = "everything is written again"
+
+// primariesIn returns the rollout target of an update; "" for one that only checks a node. The reason tells them apart,
+// in journals of earlier versions too.
+func primariesIn(p *journal.ActionRequested) string {
+	input, err := journal.InputOf[journal.LoadBalancerInput](*p)
+	if target := primariesAre(input.Primaries); err == nil && (strings.Contains(p.Reason, target) || strings.HasSuffix(p.Reason, writtenAgain)) {
+		return target
+	}
+	return ""
+}
+
+// imageIn returns the rollout target of a restart.
+func imageIn(p *journal.ActionRequested) string {
+	input, err := journal.InputOf[journal.LoadBalancerInput](*p)
+	if err != nil || input.Image == "" {
+		return ""
+	}
+	return "the image is " + input.Image
 }
 
 func rows(kind string, seen func(journal.Event, *journal.ThingObserved) string) []words.Row {

@@ -117,6 +117,20 @@ func (v *Vocabulary) Has(t journal.Type) bool {
 	return known
 }
 
+// RolloutTarget says what the actions of the rollout to which this one belongs make of each node; "" for no rollout.
+func (v *Vocabulary) RolloutTarget(p *journal.ActionRequested) string {
+	if target := v.actions[p.Kind].RolloutTarget; target != nil {
+		return target(p)
+	}
+	return ""
+}
+
+// Rollout says what the actions of a kind do to several nodes, and in which state a thing waits for that; it may be "".
+func (v *Vocabulary) Rollout(kind journal.ActionKind) (verb, noun string, waits journal.State) {
+	action := v.actions[kind]
+	return action.Verb, action.Noun, action.RolloutWaits
+}
+
 // Verb returns what an action does: "clear" for clear-node. A kind that nobody
 // has words for is its own verb.
 func (v *Vocabulary) Verb(kind journal.ActionKind) string {

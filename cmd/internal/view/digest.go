@@ -31,6 +31,9 @@ type digest struct {
 	refusals map[refusalOf]*digestLine
 	pauses   map[string]*digestLine
 	outage   *digestLine
+	// rollouts are the latest of each kind of action, states those of things.
+	rollouts map[journal.ActionKind]*rollout
+	states   map[journal.Subject]journal.State
 }
 
 // refusalOf tells refusals apart: there is one for each subject and kind of action.
@@ -51,19 +54,30 @@ type digestLine struct {
 	until time.Time
 	// earlier is set when it began before what the history tells.
 	earlier bool
+	// rollout is what it is part of, nil for none; subject is what the action is about then.
+	rollout *rollout
+	subject journal.Subject
 }
 
 func newDigest(w io.Writer, options Options) *digest {
 	return &digest{
 		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, now: options.Now, origin: options.Origin, lookup: options.Lookup,
 		actions: map[string]*digestLine{}, refusals: map[refusalOf]*digestLine{}, pauses: map[string]*digestLine{},
+		rollouts: map[journal.ActionKind]*rollout{}, states: map[journal.Subject]journal.State{},
 	}
 }
 
 // Event remembers what begins or ends with the event.
 func (d *digest) Event(e journal.Event) error {
-	decoded := e.Decoded()
+	d.event(e.Decoded())
+	return nil
+}
+
+func (d *digest) event(decoded journal.Decoded) {
+	e := decoded.Event
 	switch p := decoded.Body.(type) {
+	case *journal.ThingTransitioned:
+		d.states[e.Subject] = p.To
 	case *journal.PolicyRefused:
 		d.refused(e, p)
 	case *journal.PolicyLifted:
@@ -99,7 +113,6 @@ func (d *digest) Event(e journal.Event) error {
 	default:
 		d.acted(decoded)
 	}
-	return nil
 }
 
 // lost tells of a time of which nothing is known: an empty summary of it would say that
@@ -157,8 +170,10 @@ func (d *digest) begun(line *digestLine, e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
 		line.what, line.earlier, line.began = d.named(p.Kind, e), false, e.Time
+		d.join(line, e.Subject, p)
 	case *journal.ActionAdopted:
 		line.what, line.earlier, line.began = d.named(p.Record.Kind, e), false, p.Record.RequestedAt
+		d.join(line, e.Subject, &p.Record.Request)
 	}
 }
 
@@ -175,6 +190,9 @@ func (d *digest) refused(e journal.Event, p *journal.PolicyRefused) {
 	line := d.add(e.Time, fmt.Sprintf("%s %s: blocked by %s", d.words.Verb(p.Kind), d.words.Target(p.Kind, e.Subject), p.Rule))
 	line.outcome, line.tone, line.why = "in force", doubtful, p.Reason
 	d.refusals[key] = line
+	if e.Subject == journal.ClusterSubject {
+		d.rollouts[p.Kind].block(line, p.Rule)
+	}
 }
 
 func (d *digest) paused(e journal.Event, p *journal.PauseSet) {
@@ -215,13 +233,24 @@ func (l *digestLine) lapse(now time.Time) {
 	}
 }
 
-// sorted returns the lines in the order in which they began.
-func (d *digest) sorted() []*digestLine {
+// byBegan orders lines by when they began.
+func byBegan(a, b *digestLine) int { return a.began.Compare(b.began) }
+
+// sorted returns the lines in the order in which they began, those of a rollout below its headline.
+func (d *digest) sorted() (shown []*digestLine) {
 	for _, line := range d.lines {
 		line.lapse(d.now)
 	}
-	slices.SortStableFunc(d.lines, func(a, b *digestLine) int { return a.began.Compare(b.began) })
-	return d.lines
+	slices.SortStableFunc(d.lines, byBegan)
+	for _, line := range d.lines {
+		switch r := line.rollout; {
+		case !r.isShown():
+			shown = append(shown, line)
+		case line == r.lines[0]:
+			shown = append(shown, d.entries(r)...)
+		}
+	}
+	return shown
 }
 
 // Flush writes the lines.

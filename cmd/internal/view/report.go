@@ -69,7 +69,7 @@ func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, erro
 		status = ofName(status, options.Node)
 	}
 	var told strings.Builder
-	branches := newTree(&told, Options{Words: options.Words, Lookup: options.Lookup})
+	branches := newTree(&told, Options{Words: options.Words, Now: options.Until, Lookup: options.Lookup})
 	lines := newDigest(io.Discard, Options{Words: options.Words, Now: options.Until, Origin: options.Origin, Lookup: options.Lookup})
 	states := newStates(options, status.Journal.FirstTime)
 	for event, err := range events {
@@ -108,6 +108,7 @@ func concernsActions(t journal.Type) bool {
 // branchesOnly remembers an event as far as it is part of an action.
 func (t *tree) branchesOnly(event journal.Event) error {
 	if event.Action == "" {
+		t.follow(event.Decoded())
 		t.concern(event.Decoded())
 		return nil
 	}

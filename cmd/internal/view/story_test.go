@@ -19,6 +19,8 @@ var began = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 type story struct {
 	t      *testing.T
 	events []journal.Event
+	// paused is the time that passed in addition.
+	paused time.Duration
 }
 
 func (s *story) tell(subject journal.Subject, action, actor string, cause uint64, kind journal.Type, payload any) {
@@ -29,7 +31,7 @@ func (s *story) tell(subject journal.Subject, action, actor string, cause uint64
 	}
 	n := len(s.events)
 	s.events = append(s.events, journal.Event{
-		Seq: uint64(n + 1), Time: began.Add(time.Duration(n) * time.Second), Type: kind, Version: 1,
+		Seq: uint64(n + 1), Time: began.Add(time.Duration(n)*time.Second + s.paused), Type: kind, Version: 1,
 		Subject: subject, Action: action, Cause: cause, Actor: actor, Payload: body,
 	})
 }

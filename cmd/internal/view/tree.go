@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -30,6 +31,9 @@ type tree struct {
 	// rule kept EKCO from, for the action that it may become.
 	facts   []*fact
 	refused map[refusalOf]blocked
+	// digest follows the actions, to recognize rollouts; now is the time of the latest event.
+	digest *digest
+	now    time.Time
 }
 
 // item is a line, or a branch.
@@ -38,7 +42,10 @@ type item struct {
 	*branch
 }
 
-func (i item) complete() bool { return i.branch == nil || i.over }
+// complete reports whether nothing will be added to the item.
+func (i item) complete(now time.Time) bool {
+	return i.branch == nil || i.over && i.digested.rollout.isOver(now)
+}
 
 func newTree(w io.Writer, options Options) *tree {
 	lookup := options.Lookup
@@ -48,6 +55,7 @@ func newTree(w io.Writer, options Options) *tree {
 	return &tree{
 		w: w, style: style{options.Color}, zone: zone{options.Zone}, words: options.Words, live: options.Live, lookup: lookup,
 		open: make(map[string]*branch), refused: make(map[refusalOf]blocked),
+		digest: newDigest(w, Options{Color: options.Color, Words: options.Words, Zone: options.Zone, Now: options.Now}),
 	}
 }
 
@@ -65,6 +73,8 @@ type branch struct {
 	subject           journal.Subject
 	// waits are the holds in force, by step.
 	waits map[string]*hold
+	// digested is the action's line in a summary, without a rollout in a live tree.
+	digested *digestLine
 }
 
 // twig is a line under an action: a step, or something worth knowing.
@@ -81,9 +91,13 @@ type twig struct {
 // it may come again, and remembers others until their action ends.
 func (t *tree) Event(event journal.Event) error {
 	e := event.Decoded()
+	t.follow(e)
 	if e.Action == "" {
 		t.concern(e)
-		return t.tell(e)
+		if err := t.tell(e); err != nil {
+			return err
+		}
+		return t.show()
 	}
 	if err := t.flushFacts(); err != nil {
 		return err
@@ -93,9 +107,12 @@ func (t *tree) Event(event journal.Event) error {
 		b = &branch{
 			id: e.Action, title: e.Action, first: e.Time, began: e.Time, steps: make(map[string]*twig),
 			origin: "its beginning is not in this history", subject: e.Subject, waits: make(map[string]*hold),
+			digested: cmp.Or(t.digest.actions[e.Action], &digestLine{}),
 		}
 		t.open[e.Action] = b
-		t.kept = append(t.kept, item{branch: b})
+		if !b.digested.rollout.isShown() {
+			t.kept = append(t.kept, item{branch: b})
+		}
 	}
 	if p, begins := e.Body.(*journal.ActionRequested); begins {
 		t.hadToWait(b, p.Kind, e.Time)
@@ -111,11 +128,20 @@ func (t *tree) Event(event journal.Event) error {
 	return t.show()
 }
 
+// follow has the digest take an event, of which it keeps only what may still change. A live tree does not wait for the
+// end of a rollout.
+func (t *tree) follow(e journal.Decoded) {
+	if t.now = e.Time; !t.live {
+		t.digest.event(e)
+		t.digest.lines = nil
+	}
+}
+
 // show shows what need not be kept any longer.
 func (t *tree) show() error {
 	for i := 0; i < len(t.kept); {
 		switch {
-		case t.kept[i].complete():
+		case t.kept[i].complete(t.now):
 			if err := t.write(t.kept[i]); err != nil {
 				return err
 			}
@@ -131,6 +157,9 @@ func (t *tree) show() error {
 
 // drop forgets what has been shown; it is mostly the first.
 func (t *tree) drop(i int) {
+	if b := t.kept[i].branch; b != nil && b.digested.rollout != nil {
+		b.digested.rollout.closed = true
+	}
 	if i == 0 {
 		t.kept = t.kept[1:]
 		return
@@ -234,6 +263,10 @@ func (t *tree) write(kept item) error {
 		return err
 	}
 	b := kept.branch
+	if r := b.digested.rollout; r.isShown() {
+		_, err := io.WriteString(t.w, t.digest.branch(r, t.because(b)))
+		return err
+	}
 	result := t.style.paint(doubtful, "open for "+words.Span(b.last.Sub(b.began)))
 	if b.outcome != "" {
 		result = t.style.paint(b.tone, Clean(b.outcome)) + " after " + words.Span(b.last.Sub(b.began))
@@ -241,23 +274,24 @@ func (t *tree) write(kept item) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s: %s  [%s]\n", t.zone.stamp(b.first), Clean(b.title), result, Clean(b.id))
 	fmt.Fprintf(&out, "   %s\n", t.zone.within(Clean(b.origin)))
-	if b.cause != 0 {
-		if cause, found := t.lookup(b.cause); found {
-			fmt.Fprintf(&out, "   because of #%d: %s\n", b.cause, t.zone.within(Sentence(t.words, cause.Decoded())))
-		} else {
-			fmt.Fprintf(&out, "   because of #%d\n", b.cause)
-		}
-	}
+	out.WriteString(t.because(b))
 	width := b.width()
 	for i, s := range b.twigs {
-		joint := "├─"
-		if i == len(b.twigs)-1 {
-			joint = "└─"
-		}
-		fmt.Fprintf(&out, "   %s %s\n", joint, t.line(s, width))
+		fmt.Fprintf(&out, "   %s %s\n", joint(i, len(b.twigs)), t.line(s, width))
 	}
 	_, err := io.WriteString(t.w, out.String())
 	return err
+}
+
+// because is the line that names the cause of the action, or "".
+func (t *tree) because(b *branch) string {
+	if b.cause == 0 {
+		return ""
+	}
+	if cause, found := t.lookup(b.cause); found {
+		return fmt.Sprintf("   because of #%d: %s\n", b.cause, t.zone.within(Sentence(t.words, cause.Decoded())))
+	}
+	return fmt.Sprintf("   because of #%d\n", b.cause)
 }
 
 // width returns how wide the names of the steps are, within reason.
@@ -267,6 +301,14 @@ func (b *branch) width() int {
 		width = max(width, len([]rune(Clean(s.name))))
 	}
 	return min(width, 60)
+}
+
+// joint begins the line of one of so many twigs.
+func joint(i, of int) string {
+	if i == of-1 {
+		return "└─"
+	}
+	return "├─"
 }
 
 func (t *tree) line(s *twig, width int) string {

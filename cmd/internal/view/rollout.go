@@ -1,0 +1,138 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// maxRolloutGap is how long after the end of a rollout's last action another action can still belong to it.
+const maxRolloutGap = 5 * time.Minute
+
+// rollout is the change of several nodes by one action for each. No event names its actions: they are those of one
+// kind with the same target, without a longer gap and without another target in between.
+type rollout struct {
+	kind   journal.ActionKind
+	target string
+	dryRun bool
+	lines  []*digestLine
+	// blocked is the last refusal of further actions during the rollout; nil for none.
+	blocked *digestLine
+	// closed is set once a tree has shown it: a clock that was set back adds nothing.
+	closed bool
+}
+
+// join adds an action to the rollout that it belongs to, if any.
+func (d *digest) join(line *digestLine, subject journal.Subject, p *journal.ActionRequested) {
+	target := d.words.RolloutTarget(p)
+	if target == "" || line.rollout != nil {
+		return
+	}
+	r := d.rollouts[p.Kind]
+	if r.isOver(line.began) || r.target != target || r.dryRun != p.DryRun {
+		r = &rollout{kind: p.Kind, target: target, dryRun: p.DryRun}
+		d.rollouts[p.Kind] = r
+	}
+	line.rollout, line.subject = r, subject
+	r.lines = append(r.lines, line)
+}
+
+// block notes that further actions are refused. That an action waits for the one before it is part of the rollout.
+func (r *rollout) block(line *digestLine, rule string) {
+	if r.isOver(line.began) {
+		return
+	}
+	if r.blocked = line; rule == fsm.RuleOneAtATime {
+		line.rollout = r
+	}
+}
+
+// isOver reports whether no further action can belong to the rollout.
+func (r *rollout) isOver(now time.Time) bool {
+	lasts := func(line *digestLine) bool { return !line.over || now.Sub(line.ended) <= maxRolloutGap }
+	return r == nil || r.closed || !slices.ContainsFunc(r.lines, lasts) && (r.blocked == nil || !lasts(r.blocked))
+}
+
+// isShown reports whether the rollout is shown as one entry. A single action is shown as any other.
+func (r *rollout) isShown() bool { return r != nil && len(r.lines) > 1 }
+
+// headline says how the rollout as a whole stands. Of several actions on a node the last one counts.
+func (d *digest) headline(r *rollout) *digestLine {
+	slices.SortStableFunc(r.lines, byBegan)
+	nodes := map[journal.Subject]*digestLine{}
+	for _, line := range r.lines {
+		nodes[line.subject] = line
+	}
+	verb, noun, waits := d.words.Rollout(r.kind)
+	head := &digestLine{began: r.lines[0].began, what: fmt.Sprintf("%s the %s on %s%s", verb, noun, words.Count(len(nodes), "node"), words.Because(r.target))}
+	if r.dryRun {
+		head.what = "dry run: " + head.what
+	}
+	done, open, failed := 0, false, (*digestLine)(nil)
+	for _, line := range r.lines {
+		head.ended = later(head.ended, line.ended)
+		switch {
+		case nodes[line.subject] != line:
+		case line.over && line.tone == good:
+			done++
+		case !line.over && line.tone != bad:
+			open = true
+		case failed == nil || failed.over && !line.over:
+			failed = line
+		}
+	}
+	waiting := 0
+	for subject, state := range d.states {
+		if state == waits && subject.Kind == r.lines[0].subject.Kind && nodes[subject] == nil && d.rollouts[r.kind] == r {
+			waiting++
+		}
+	}
+	var how, without, why string
+	if failed != nil {
+		without, why = " without "+failed.subject.Name, failed.outcome
+	}
+	stalled, blocked := failed != nil && !failed.over, r.blocked != nil && !r.blocked.over
+	switch head.tone = bad; {
+	case open, waiting > 0 && !stalled && !blocked && !r.isOver(d.now):
+		how, head.tone = "going on"+without, doubtful
+	case stalled:
+		how = "stopped at " + failed.subject.Name
+	case blocked:
+		how, why = "stopped", r.blocked.why
+	case failed != nil:
+		how, head.over = "ended"+without, true
+	default:
+		head.end(head.ended, map[bool]string{true: "nothing was changed", false: "all done"}[r.dryRun], good)
+		return head
+	}
+	head.outcome = fmt.Sprintf("%s, %d of %d done%s", how, done, len(nodes)+waiting, words.Because(why))
+	return head
+}
+
+// entries returns the lines of the rollout: its headline, and one for each action.
+func (d *digest) entries(r *rollout) []*digestLine {
+	shown := []*digestLine{d.headline(r)}
+	for i, line := range r.lines {
+		entry := *line
+		entry.what = joint(i, len(r.lines)) + " " + line.what
+		shown = append(shown, &entry)
+	}
+	return shown
+}
+
+// branch returns the rollout as a branch of a tree, with a twig for each action.
+func (d *digest) branch(r *rollout, because string) string {
+	entries := d.entries(r)
+	var rows [][]cell
+	for _, line := range entries[1:] {
+		rows = append(rows, []cell{{text: "   " + Clean(line.what)}, {text: d.took(line)}, {text: d.zone.within(Clean(line.outcome)), tone: line.tone}})
+	}
+	head := entries[0]
+	first := []cell{{text: d.began(head)}, {text: d.took(head)}, {text: Clean(head.what)}, {text: d.zone.within(Clean(head.outcome)), tone: head.tone}}
+	return strings.Join(align([][]cell{first}, d.style), "") + "\n" + because + strings.Join(align(rows, d.style), "\n") + "\n"
+}

@@ -229,7 +229,7 @@ func (h *house) status(in *incarnation, format string) string {
 func (h *house) history(format string) string {
 	h.t.Helper()
 	var out strings.Builder
-	history, err := view.NewHistory(&out, format, view.Options{Words: h.capabilities().Vocabulary()})
+	history, err := view.NewHistory(&out, format, view.Options{Words: h.capabilities().Vocabulary(), Now: time.Now()})
 	if err != nil {
 		h.t.Fatal(err)
 	}

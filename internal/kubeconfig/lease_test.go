@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,13 +147,7 @@ func TestAPodIsAwaitedThroughAnAddressOfTheHost(t *testing.T) {
 
 func TestOneAPIServerThatAnswersIsEnough(t *testing.T) {
 	file, server := leased(t, ofToken, serves(t, http.StatusOK, renewedAt))
-	content, err := os.ReadFile(file.Path)
-	if err == nil {
-		err = os.WriteFile(file.Path, []byte(strings.Replace(string(content), former, "https://example.com", 1)), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	elsewhere(t, file)
 	answers, silent := strings.TrimPrefix(server, "https://"), "127.0.0.1:1"
 	if err := file.AnyServes(t.Context(), []string{silent, answers}, "worker-1"); err != nil {
 		t.Error(err)
@@ -203,5 +198,101 @@ func TestAwaitReturnsTheErrorThatSaysMost(t *testing.T) {
 				t.Errorf("%s: %v, asked %d times, want %v", name, err, asked, test.want)
 			}
 		})
+	}
+}
+
+// proxied is [leased] at another address than that of the kubeconfig's server, as through HAProxy. It answers the nth
+// question with the nth of these statuses, and later ones with the last.
+func proxied(t *testing.T, statuses ...int) (file File, address string, asked *atomic.Int32) {
+	t.Helper()
+	asked = new(atomic.Int32)
+	file, server := leased(t, ofToken, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Path + " " + r.Header.Get("Authorization"); got != leasePath("worker-1")+" Bearer abc" {
+			t.Errorf("asked for %q", got)
+		}
+		serves(t, statuses[min(int(asked.Add(1)), len(statuses))-1], renewedAt)(w, r)
+	})
+	elsewhere(t, file)
+	return file, strings.TrimPrefix(server, "https://"), asked
+}
+
+// elsewhere points the kubeconfig to a name that the server's certificate has.
+func elsewhere(t *testing.T, file File) {
+	t.Helper()
+	content, err := os.ReadFile(file.Path)
+	if err == nil {
+		err = os.WriteFile(file.Path, []byte(strings.Replace(string(content), former, "https://example.com", 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheLastAnswerBeforeTheEndCounts(t *testing.T) {
+	const good, bad = http.StatusOK, http.StatusServiceUnavailable
+	for name, test := range map[string]struct {
+		statuses []int
+		ended    bool // after 2.5 s; the timeout is 4.5 s
+		asked    int32
+		want     string
+	}{
+		"it is good":                        {[]int{good}, true, 3, ""},
+		"it is bad":                         {[]int{bad}, true, 3, "no API server answers this node at "},
+		"it is bad, one before was good":    {[]int{good, good, bad}, true, 3, "it answers 503"},
+		"it is good, those before were bad": {[]int{bad, bad, good}, true, 3, ""},
+		"it is good, and nothing ends it":   {[]int{good}, false, 5, "it was not confirmed within 4.5s"},
+		"it is bad, and nothing ends it":    {[]int{good, bad}, false, 5, "no API server answers this node at "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, address, asked := proxied(t, test.statuses...)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if test.ended {
+					defer time.AfterFunc(2500*time.Millisecond, cancel).Stop()
+				}
+				err := file.AnswersUntilEnd(ctx, address, "worker-1", 4500*time.Millisecond)
+				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+					t.Errorf("%v, want %q", err, test.want)
+				}
+				if asked.Load() != test.asked {
+					t.Errorf("asked %d times, want %d", asked.Load(), test.asked)
+				}
+			})
+		})
+	}
+}
+
+// hangs is [proxied] whose nth question is not answered but ends the context.
+func hangs(t *testing.T, nth int32) (ctx context.Context, file File, address string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	var asked atomic.Int32
+	file, server := leased(t, ofToken, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == nth {
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		serves(t, http.StatusOK, renewedAt)(w, r)
+	})
+	elsewhere(t, file)
+	return ctx, file, strings.TrimPrefix(server, "https://")
+}
+
+func TestAnAnswerThatIsCutShortSaysNothing(t *testing.T) {
+	t.Parallel()
+	ctx, file, address := hangs(t, 2)
+	if err := file.AnswersUntilEnd(ctx, address, "worker-1", time.Hour); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWithoutCredentialsNothingAnswers(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (File{t.TempDir() + "/none"}).AnswersUntilEnd(ctx, "127.0.0.1:1", "worker-1", time.Hour); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }

@@ -71,14 +71,19 @@ func (f File) AnyServes(ctx context.Context, addresses []string, node string) er
 }
 
 // AnswersUntilEnd asks the API server at an address of this host every second, like [File.AnyServes], until ctx ends. It
-// returns the error of the last answer, or one that says so if ctx does not end before the timeout.
+// returns the error of the last answer, or one that says so if ctx does not end before the timeout. It waits for the first
+// answer even if ctx ends.
 func (f File) AnswersUntilEnd(ctx context.Context, address, node string, timeout time.Duration) error {
 	config, err := f.clientOfAny()
 	if err != nil {
 		return err
 	}
 	var last error
+	first := context.WithoutCancel(ctx)
 	err = wait.PollUntilContextTimeout(ctx, askInterval, timeout, true, func(asking context.Context) (bool, error) {
+		if first != nil {
+			asking, first = first, nil
+		}
 		if err := get(asking, config, "https://"+address, leasePath(node), new(coordinationv1.Lease)); asking.Err() == nil {
 			last = err
 		}

@@ -289,6 +289,18 @@ func TestAnAnswerThatIsCutShortSaysNothing(t *testing.T) {
 	}
 }
 
+// TestTheFirstAnswerIsAwaitedAlsoAfterTheEnd: without any, nothing is known.
+func TestTheFirstAnswerIsAwaitedAlsoAfterTheEnd(t *testing.T) {
+	for status, good := range map[int]bool{http.StatusOK: true, http.StatusServiceUnavailable: false} {
+		file, address, asked := proxied(t, status)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := file.AnswersUntilEnd(ctx, address, "worker-1", time.Hour); (err == nil) != good || asked.Load() != 1 {
+			t.Errorf("%d: %v, asked %d times", status, err, asked.Load())
+		}
+	}
+}
+
 func TestWithoutCredentialsNothingAnswers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

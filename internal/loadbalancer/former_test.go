@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/replicatedhq/ekco/internal/durable"
+	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -249,5 +250,101 @@ func TestOnlyAPodOfTheNewManifestConfirmsIt(t *testing.T) {
 		if err := Runs(pod, journal.LoadBalancerOnNode{Image: test.image, Version: test.version}, test.written); (err == nil) != test.confirms {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestAConfigurationAloneIsTriedAsWell, with the manifest as it is, and whatever image is given for a new one.
+func TestAConfigurationAloneIsTriedAsWell(t *testing.T) {
+	refused := errors.New("connection refused")
+	for way, write := range map[string]func(Host, context.Context, []string) (journal.LoadBalancerOnNode, error){
+		"config": Host.WriteConfig,
+		"provide": func(h Host, ctx context.Context, p []string) (journal.LoadBalancerOnNode, error) {
+			return h.Provide(ctx, p, lts)
+		},
+	} {
+		for name, test := range map[string]struct {
+			primaries []string // that are written
+			confirm   error
+			asked     int
+			has       []string
+		}{
+			"it works":          {twoPrimaries, nil, 1, twoPrimaries},
+			"it does not work":  {twoPrimaries, refused, 1, twoPrimaries[:1]},
+			"it is as it was":   {twoPrimaries[:1], refused, 0, twoPrimaries[:1]},
+			"it cannot be made": {[]string{"a b"}, nil, 0, twoPrimaries[:1]},
+		} {
+			t.Run(way+", "+name, func(t *testing.T) {
+				asked := 0
+				type mark struct{}
+				var h Host
+				h = confirming(t, func(ctx context.Context, on journal.LoadBalancerOnNode) error {
+					if asked++; ctx.Value(mark{}) == nil || !on.Config || on.Manifest || on.Image != "haproxy:2" || len(h.copies(t)) != 2 {
+						t.Errorf("it is to confirm %+v; the copies are %q", on, h.copies(t))
+					}
+					return test.confirm
+				})
+				on, err := write(h, context.WithValue(t.Context(), mark{}, true), test.primaries)
+				worse, is := errors.AsType[*hosttask.WorseError](err)
+				if is != (asked > 0 && test.confirm != nil) || is && (!errors.Is(worse, refused) || !strings.Contains(err.Error(), "haproxy:2")) {
+					t.Error(err)
+				}
+				if failed := is || test.primaries[0] == "a b"; failed != (err != nil) || asked != test.asked || len(h.copies(t)) > 0 || !failed && on.Config != (asked > 0) {
+					t.Errorf("%v: %+v; asked %d times; left is %q", err, on, asked, h.copies(t))
+				}
+				expectHost(t, h, test.has, "haproxy:2")
+			})
+		}
+	}
+}
+
+// TestAConfigurationWithoutItsManifestIsTakenBack: HAProxy was not tried with it, and the node is as it was.
+func TestAConfigurationWithoutItsManifestIsTakenBack(t *testing.T) {
+	full := errors.New("no space left on device")
+	for confirms, has := range map[bool][]string{true: twoPrimaries[:1], false: twoPrimaries} {
+		h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { t.Error("it is confirmed"); return nil })
+		if !confirms {
+			h.Confirm = nil
+		}
+		on, err := h.try(t.Context(), func() (journal.LoadBalancerOnNode, error) {
+			on, err := h.config(twoPrimaries)
+			return on, errors.Join(err, full)
+		})
+		_, worse := errors.AsType[*hosttask.WorseError](err)
+		if !errors.Is(err, full) || worse || !on.Config || strings.Contains(err.Error(), "were restored") != confirms || len(h.copies(t)) > 0 {
+			t.Errorf("confirms %v: %+v, %v; left is %q", confirms, on, err, h.copies(t))
+		}
+		expectHost(t, h, has, "haproxy:2")
+	}
+}
+
+// TestAManifestThatIsNotHAProxysTakesTheConfigurationBack: it is read after the configuration was written.
+func TestAManifestThatIsNotHAProxysTakesTheConfigurationBack(t *testing.T) {
+	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { t.Error("it is confirmed"); return nil })
+	if err := os.WriteFile(h.ManifestPath(), []byte("kind: Service\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func() (journal.LoadBalancerOnNode, error){
+		"config":  func() (journal.LoadBalancerOnNode, error) { return h.WriteConfig(t.Context(), twoPrimaries) },
+		"provide": func() (journal.LoadBalancerOnNode, error) { return h.Provide(t.Context(), twoPrimaries, lts) },
+		"write":   func() (journal.LoadBalancerOnNode, error) { return h.Write(t.Context(), twoPrimaries, lts) },
+	} {
+		if _, err := write(); err == nil || !strings.Contains(err.Error(), "is not HAProxy's manifest") || len(h.copies(t)) > 0 {
+			t.Errorf("%s: %v; left is %q", name, err, h.copies(t))
+		}
+		if got := contentOf(t, h.ConfigPath()); got != configOf(t, twoPrimaries[:1]) {
+			t.Errorf("%s: the configuration is %s", name, got)
+		}
+	}
+}
+
+// TestAnUnrestoredFileLeavesTheNodeWorse: the reason says both.
+func TestAnUnrestoredFileLeavesTheNodeWorse(t *testing.T) {
+	var h Host
+	h = confirming(t, func(context.Context, journal.LoadBalancerOnNode) error {
+		return errors.Join(os.WriteFile(h.ConfigPath(), []byte("# another"), 0o644), errors.New("connection refused"))
+	})
+	_, err := h.WriteConfig(t.Context(), twoPrimaries)
+	if _, worse := errors.AsType[*hosttask.WorseError](err); !worse || !errors.Is(err, errNotRestored) || !strings.Contains(err.Error(), "connection refused") || len(h.copies(t)) != 2 {
+		t.Errorf("%v; left is %q", err, h.copies(t))
 	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/durable"
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/journal"
@@ -164,3 +167,137 @@ func TestAHostThatNoPrimaryAnswersKeepsItsConfiguration(t *testing.T) {
 		t.Errorf("%v: %s", err, config)
 	}
 }
+
+// formerConfig expects that the host has the configuration with one primary or with two, and no copies.
+func formerConfig(t *testing.T, host loadbalancer.Host, former bool) {
+	t.Helper()
+	config, err := os.ReadFile(host.ConfigPath())
+	if err != nil || strings.Contains(string(config), "10.0.0.2:6443") == former {
+		t.Errorf("former %v: %v: %s", former, err, config)
+	}
+	if copies, err := filepath.Glob(filepath.Join(host.Etc, "haproxy", "*"+durable.FormerSuffix)); err != nil || len(copies) > 0 {
+		t.Errorf("%v: left is %q", err, copies)
+	}
+}
+
+const (
+	reported = `ekco-outcome {"waits":true,"result":{"backend":"kubernetes-primaries-`
+	restored = `its former configuration and manifest were restored","worse":true}`
+)
+
+// TestHostTaskRestoresAConfigurationThatIsNotConfirmed: nothing answers here, or nobody removes the task's pod.
+func TestHostTaskRestoresAConfigurationThatIsNotConfirmed(t *testing.T) {
+	for _, more := range [][]string{{}, {"--image=haproxy:2", "--keep-manifest"}} {
+		d, host, _ := balancerHost(t, http.NotFoundHandler())
+		args := append([]string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1,10.0.0.2", "--trial=10ms"}, more...)
+		d.expect(d.types(args...), exitDone, "no API server answers this node at 127.0.0.1:6444: ", "")
+		lines := strings.Split(strings.TrimRight(d.out.String(), "\n"), "\n")
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], reported) || !strings.HasSuffix(lines[1], restored) {
+			t.Errorf("%q: it says %q", more, lines)
+		}
+		formerConfig(t, host, true)
+	}
+}
+
+// TestHostTaskTriesOnlyAChangedConfiguration: there is nothing to wait for.
+func TestHostTaskTriesOnlyAChangedConfiguration(t *testing.T) {
+	d, host, _ := balancerHost(t, http.NotFoundHandler())
+	d.expect(d.types(hostTaskCommand, hostTaskBalancer, "--host-etc-dir="+host.Etc, "--primary-host=10.0.0.1", "--trial=1h"), exitDone, `ekco-outcome {"result":{"backend":`, "")
+	if strings.Count(d.out.String(), "\n") != 1 {
+		t.Errorf("it says %s", d.out)
+	}
+	formerConfig(t, host, true)
+}
+
+// TestHostTaskThatIsEndedRestoresAConfigurationWithoutAnAnswer: its pod may have been evicted.
+func TestHostTaskThatIsEndedRestoresAConfigurationWithoutAnAnswer(t *testing.T) {
+	d, host, _ := balancerHost(t, http.NotFoundHandler())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var ending sync.WaitGroup
+	defer ending.Wait()
+	ending.Go(func() {
+		await.Until(t, await.HangTimeout, "the new configuration is there", func() (bool, string) {
+			content, err := os.ReadFile(host.ConfigPath())
+			return strings.Contains(string(content), "10.0.0.2:6443"), fmt.Sprint(err)
+		})
+		cancel()
+	})
+	d.expect(d.typesUntil(ctx, hostTaskCommand, hostTaskBalancer, "--host-etc-dir="+host.Etc, "--primary-host=10.0.0.1,10.0.0.2", "--trial=1h"), exitDone, restored, "")
+	formerConfig(t, host, true)
+}
+
+// waiting is the output of a program, which closes the channel when the program has reported that it waits.
+type waiting struct {
+	bytes.Buffer
+	reported chan struct{}
+}
+
+func (w *waiting) Write(p []byte) (int, error) {
+	if bytes.HasPrefix(p, []byte(reported)) {
+		close(w.reported)
+	}
+	return w.Buffer.Write(p)
+}
+
+// TestHostTaskKeepsAConfigurationOnceItsPodIsRemoved, if an API server answers.
+func TestHostTaskKeepsAConfigurationOnceItsPodIsRemoved(t *testing.T) {
+	for name, test := range map[string]struct {
+		status  int
+		removed bool
+		keeps   bool
+		says    string
+	}{
+		"it answers":                            {http.StatusOK, true, true, ""},
+		"it answers, and the pod stays":         {http.StatusOK, false, false, "it was not confirmed within 10ms"},
+		"it refuses the kubelet":                {http.StatusUnauthorized, true, false, "it answers 401"},
+		"it refuses the kubelet, the pod stays": {http.StatusUnauthorized, false, false, "it answers 401"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, host, server := balancerHost(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/w1" {
+					t.Errorf("asked for %s", r.URL.Path)
+				}
+				w.WriteHeader(test.status)
+				if _, err := w.Write([]byte("{}")); err != nil {
+					t.Error(err)
+				}
+			}))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			out, trial := &waiting{reported: make(chan struct{})}, 10*time.Millisecond
+			if test.removed {
+				trial = time.Hour
+				var ending sync.WaitGroup
+				defer ending.Wait()
+				ending.Go(func() { <-out.reported; cancel() })
+			}
+			host.Confirm = d.app.untilRemoved(out, host.Etc, server.Listener.Addr().String(), trial)
+			_, err := host.WriteConfig(ctx, []string{"10.0.0.1", "10.0.0.2"})
+			if (err == nil) != test.keeps || err != nil && !strings.Contains(err.Error(), test.says) || strings.Count(out.String(), "\n") != 1 {
+				t.Errorf("%v; it says %s", err, out)
+			}
+			formerConfig(t, host, !test.keeps)
+		})
+	}
+}
+
+// TestAConfigurationThatCannotBeAskedAboutIsRestoredAtOnce: without a kubeconfig, or an output to report to.
+func TestAConfigurationThatCannotBeAskedAboutIsRestoredAtOnce(t *testing.T) {
+	d, host, server := balancerHost(t, http.NotFoundHandler())
+	for name, confirm := range map[string]func(context.Context, journal.LoadBalancerOnNode) error{
+		"no kubeconfig": d.app.untilRemoved(d.out, t.TempDir(), server.Listener.Addr().String(), time.Hour),
+		"no output":     d.app.untilRemoved(deaf{}, host.Etc, server.Listener.Addr().String(), time.Hour),
+	} {
+		host.Confirm = confirm
+		if _, err := host.WriteConfig(t.Context(), []string{"10.0.0.1", "10.0.0.2"}); err == nil || d.out.Len() > 0 {
+			t.Errorf("%s: %v; it says %s", name, err, d.out)
+		}
+		formerConfig(t, host, true)
+	}
+}
+
+// deaf is an output that takes nothing.
+type deaf struct{}
+
+func (deaf) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }

@@ -38,10 +38,14 @@ type estate struct {
 	uncounted bool
 	partial   bool
 	limit     time.Duration
+	// verify is that of a task with a trial, nil for one without.
+	verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
 	// read checks what programs found, as that of a capability does.
 	read func(json.RawMessage) (json.RawMessage, error)
 	// quota has the namespace's quota used up.
 	quota atomic.Bool
+	// away is until when the API server removes no pods.
+	away time.Time
 }
 
 func newEstate(w *actionstest.World, nodes ...string) *estate {
@@ -55,8 +59,8 @@ func (e *estate) ask() { e.Request(subject, journal.ActionRequested{Kind: kind})
 // Its clients die with it, and so all that its steps do.
 func (e *estate) kinds(f *actionstest.Fuse) []actions.Definition {
 	log := slog.New(slog.NewTextHandler(e.World, nil))
-	objects := mortal{e.Cluster, f, &e.quota}
-	work := shape.Work{Tasks: hosttask.New(objects, objects, hosttasksim.Namespace, log), Does: "paint", Partial: e.partial, Read: e.read}
+	objects := mortal{e.Cluster, f, &e.quota, e.away}
+	work := shape.Work{Tasks: hosttask.New(objects, objects, hosttasksim.Namespace, log), Does: "paint", Partial: e.partial, Read: e.read, Verify: e.verify}
 	return []actions.Definition{{Kind: kind, Noun: "painting", Steps: work.Steps(), Plan: e.plan(work)}}
 }
 
@@ -65,7 +69,7 @@ func (e *estate) plan(work shape.Work) func(context.Context, journal.ActionRecor
 		for _, node := range e.nodes {
 			_, _, err = work.Plan(&plan, hosttask.Task{
 				Name: "paint", Node: node, NodeUID: "uid-" + node, Image: "replicated/ekco:v1", Args: []string{"paint"},
-				Limit: journal.Duration(e.limit),
+				Limit: journal.Duration(e.limit), Trial: e.verify != nil, LosesNode: e.verify != nil,
 			}, journal.PlannedStep{Domains: actions.NoDomains})
 			if err != nil {
 				return journal.Plan{}, err
@@ -137,6 +141,7 @@ type mortal struct {
 	fuse *actionstest.Fuse
 	// full says that the namespace's quota is used up.
 	full *atomic.Bool
+	away time.Time
 }
 
 func (m mortal) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
@@ -158,6 +163,9 @@ func (m mortal) CreateObject(ctx context.Context, ref kube.Ref, object json.RawM
 }
 
 func (m mortal) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
+	if time.Now().Before(m.away) {
+		return fmt.Errorf("delete %s: %w", name, kube.ErrUnavailable)
+	}
 	return m.fuse.Around("delete "+name, func() error { return m.Cluster.ForceDeletePod(ctx, namespace, name, uid) })
 }
 

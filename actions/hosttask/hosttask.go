@@ -173,7 +173,9 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) (json.
 	if err != nil || seen.State != hosttask.Reported {
 		return nil, err
 	}
-	proof, err := r.ended(ctx, step, in.Task.Node, seen)
+	all := r
+	all.Partial = false // a result that makes no sense is no outcome yet: the change is not confirmed then
+	proof, err := all.ended(ctx, step, in.Task.Node, seen)
 	if err != nil || !proof.Done {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -226,6 +227,34 @@ func TestAConfirmationThatFailsIsRepeated(t *testing.T) {
 				if *kept != 1 || e.Made("a") != 1 || e.outputs() != `{"result":{"node":"a"}}` {
 					t.Errorf("kept %d times: %q", *kept, e.Story())
 				}
+			})
+		})
+	}
+}
+
+// TestATrialWithAResultThatMakesNoSenseIsNotConfirmed: what it has changed is not known.
+func TestATrialWithAResultThatMakesNoSenseIsNotConfirmed(t *testing.T) {
+	for name, partial := range map[string]bool{"all is needed": false, "partial": true} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				e, kept := trying(w, func(context.Context, *estate) error { t.Error("it is verified"); return nil })
+				e.partial = partial
+				e.read = func(result json.RawMessage) (json.RawMessage, error) {
+					return nil, fmt.Errorf("%s makes no sense", result)
+				}
+				r := e.Start(e.config())
+				e.Pass(trialTime - 5*time.Second)
+				if !slices.Equal(e.Pods(), []string{"a Running"}) || *kept > 0 {
+					t.Errorf("kept %d times; the pods are %q; %q", *kept, e.Pods(), e.Story())
+				}
+				e.Pass(5 * time.Minute)
+				if *kept > 0 {
+					t.Errorf("kept %d times", *kept)
+				}
+				if worse := strings.Contains(e.outputs(), `"worse":true`); worse != partial || e.step().Worse == partial {
+					t.Errorf("%s: %q", e.outputs(), e.Story())
+				}
+				r.Halt()
 			})
 		})
 	}

@@ -37,7 +37,7 @@ func (w *world) kindsOf(names ...string) []actions.Definition {
 		Tasks:   hosttask.New(w.Cluster, w.Cluster, hosttasksim.Namespace, slog.New(slog.DiscardHandler)),
 		Running: w.fleet, Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"},
 		List: balancer.NewList(w.Cluster, hosttasksim.Namespace), Restarted: func() {}, Noted: func() {},
-		Nodes: fleetNodes(names), HAProxy: first, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
+		Nodes: fleetNodes(names), HAProxy: first, Trial: 90 * time.Second, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
 	})
 }
 
@@ -66,7 +66,7 @@ func (w *world) outs() map[string]string {
 func (w *world) changing(names ...string) {
 	for _, name := range names {
 		w.Add(name)
-		w.Set(name, hosttasksim.Program{Runs: w.fleet.Program(name)})
+		w.Set(name, hosttasksim.Program{Runs: w.fleet.Program(name), Trial: w.fleet.Trial(name)})
 	}
 	w.Request(journal.Kubeconfigs, journal.ActionRequested{
 		Kind: journal.ActionChangeLoadBalancer, Input: journal.KubeconfigsInput{Server: "https://lb"},

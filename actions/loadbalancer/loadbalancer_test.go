@@ -74,7 +74,7 @@ func stalls(t *testing.T, change func(*world), kind journal.ActionKind) (why str
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		w := newWorld(bare, "10.0.0.1")
 		change(w)
-		w.ask(kind, second, "10.0.0.1", "10.0.0.2")
+		w.ask(kind, second, []string{"10.0.0.1", "10.0.0.2"})
 		running := w.Start(w.Config(w.kinds(nil)))
 		time.Sleep(10 * time.Minute)
 		running.Halt()

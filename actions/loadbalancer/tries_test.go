@@ -14,7 +14,7 @@ func TestARestartOutlastsAnAPIServerThatIsAwayForAMoment(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		w := newWorld(bare, "10.0.0.1")
 		w.away = time.Now().Add(10 * time.Second)
-		w.ask(journal.ActionRestartLoadBalancer, second, "10.0.0.1")
+		w.ask(journal.ActionRestartLoadBalancer, second, []string{"10.0.0.1"})
 		running := w.Start(w.Config(w.kinds(nil)))
 		time.Sleep(10 * time.Minute)
 		running.Halt()
@@ -30,7 +30,7 @@ func TestARestartThatDoesNotWorkIsTriedTwice(t *testing.T) {
 		actionstest.InBubble(t, func(bare *actionstest.World) {
 			w := newWorld(bare, "10.0.0.1")
 			w.Set("a", hosttasksim.Program{Failed: "HAProxy was not confirmed to work"})
-			w.ask(kind, second, "10.0.0.1")
+			w.ask(kind, second, []string{"10.0.0.1"})
 			running := w.Start(w.Config(w.kinds(nil)))
 			time.Sleep(10 * time.Minute)
 			running.Halt()

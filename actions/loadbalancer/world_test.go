@@ -54,7 +54,7 @@ func newWorld(w *actionstest.World, primaries ...string) *world {
 		world.fleet.Restart("a")
 	}
 	for _, name := range []string{"a", "b"} {
-		world.Set(name, hosttasksim.Program{Runs: world.fleet.Program(name)})
+		world.Set(name, hosttasksim.Program{Runs: world.fleet.Program(name), Trial: world.fleet.Trial(name)})
 	}
 	return world
 }
@@ -68,11 +68,16 @@ func (w *world) ListNodes(context.Context) ([]kube.Node, error) {
 }
 
 // ask asks for an action that gives the node these primaries, and an image.
-func (w *world) ask(kind journal.ActionKind, image string, primaries ...string) {
-	w.Request(journal.LoadBalancer("a"), journal.ActionRequested{Kind: kind, Input: journal.LoadBalancerInput{
-		NodeUID: "uid-a", Address: "10.0.0.9", Primaries: primaries, Image: image, Layout: "1",
-	}})
+func (w *world) ask(kind journal.ActionKind, image string, primaries []string, change ...func(*journal.LoadBalancerInput)) {
+	input := journal.LoadBalancerInput{NodeUID: "uid-a", Address: "10.0.0.9", Primaries: primaries, Image: image, Layout: "1"}
+	for _, change := range change {
+		change(&input)
+	}
+	w.Request(journal.LoadBalancer("a"), journal.ActionRequested{Kind: kind, Input: input})
 }
+
+// onTrial has the node restore its former configuration unless the new one is verified.
+func onTrial(input *journal.LoadBalancerInput) { input.Trial = true }
 
 // kinds are the actions as one incarnation of EKCO has them, with clients of its own.
 func (w *world) kinds(f *actionstest.Fuse) []actions.Definition {
@@ -139,10 +144,10 @@ func (w *world) outcome() string {
 	return fmt.Sprintf("%+v; %d pods left", came, len(w.Pods()))
 }
 
-func scene(kind journal.ActionKind, image string, has, shall []string) actionstest.Scene {
+func scene(kind journal.ActionKind, image string, has, shall []string, change ...func(*journal.LoadBalancerInput)) actionstest.Scene {
 	return actionstest.Scene{Points: 20, Set: func(bare *actionstest.World) actionstest.Stage {
 		w := newWorld(bare, has...)
-		w.ask(kind, image, shall...)
+		w.ask(kind, image, shall, change...)
 		return actionstest.Stage{Kinds: w.kinds, Outcome: w.outcome}
 	}}
 }
@@ -181,6 +186,7 @@ func changing(input journal.KubeconfigsInput) actionstest.Scene {
 func TestTheCrashMatrix(t *testing.T) {
 	one, two := []string{"10.0.0.1"}, []string{"10.0.0.1", "10.0.0.2"}
 	actionstest.Scenes{
+		"a primary joins, on trial":   scene(journal.ActionUpdateLoadBalancer, first, one, two, onTrial),
 		"a primary joins":             scene(journal.ActionUpdateLoadBalancer, first, one, two),
 		"a node without HAProxy":      scene(journal.ActionUpdateLoadBalancer, first, nil, two),
 		"another image and a primary": scene(journal.ActionRestartLoadBalancer, second, one, two),

@@ -111,6 +111,20 @@ func (w *world) cuts(back time.Duration) func(node string, cut bool) {
 	}
 }
 
+// TestAChangeStopsAtANodeThatStaysCutOff: its kubelet does not report in time what the program says.
+func TestAChangeStopsAtANodeThatStaysCutOff(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := newWorld(bare)
+		w.rollsOut()
+		w.fleet.Poison("10.0.0.7", w.cuts(time.Hour))
+		w.Start(w.Config(w.kindsOf(rolloutNodes...))).End()
+		if got := w.has("w2", "w3", "p1"); got != "w2 2 true, w3 2 true, p1 2 true" {
+			t.Errorf("the nodes have %s: %q", got, w.writes())
+		}
+		w.Pass(2 * time.Hour)
+	})
+}
+
 // TestAnUpdateOnTrialIsTakenBackAndStalls after two attempts.
 func TestAnUpdateOnTrialIsTakenBackAndStalls(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {

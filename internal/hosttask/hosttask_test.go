@@ -186,6 +186,19 @@ func TestWhatAPodShowsSaysHowFarItsTaskIs(t *testing.T) {
 	}
 }
 
+// TestATrialWhoseEndIsNotReportedIsWorse: its change may have cut off the node. It has changed nothing before it starts.
+func TestATrialWhoseEndIsNotReportedIsWorse(t *testing.T) {
+	for phase, worse := range map[corev1.PodPhase]bool{corev1.PodRunning: true, corev1.PodPending: false, corev1.PodFailed: false} {
+		for _, trial := range []bool{true, false} {
+			task := look
+			task.Trial, task.LosesNode = trial, true
+			if seen, _ := task.judge(pod(phase, nil), time.Hour); seen.State != Lost || seen.Worse != (worse && trial) {
+				t.Errorf("%s, trial %v: it is %+v", phase, trial, seen)
+			}
+		}
+	}
+}
+
 func TestWhatAProgramSaysIsReadAsItSaidIt(t *testing.T) {
 	type result struct{ Kernel string }
 	say := func(result any, failed error) string {

@@ -36,7 +36,8 @@ type Seen struct {
 	State State
 	// Why is the reason for the state, for people; it may be empty.
 	Why string
-	// Worse is set for a task that is Lost if its program says that the node is worse off.
+	// Worse is set for a task that is Lost if its program says that the node is worse off, and for one with [Task.Trial]
+	// whose kubelet does not report its end: the change may have cut off the node.
 	Worse bool
 	// Result is the result of a task that has Reported or Ended.
 	Result json.RawMessage
@@ -70,6 +71,7 @@ func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) 
 	case slices.Contains(hopeless, waits.Reason):
 		seen.Why = fmt.Sprintf("its pod cannot start on node %s: %s: %s", t.Node, waits.Reason, cmp.Or(waits.Message, "image "+t.Image))
 	case phase == corev1.PodRunning && age > t.Longest():
+		seen.Worse = t.Trial
 		seen.Why = fmt.Sprintf("its pod still runs, %s after its time was over: check the kubelet of node %s", (age - t.start() - t.limit()).Round(time.Second), t.Node)
 	case phase == corev1.PodRunning:
 		seen.State = Running

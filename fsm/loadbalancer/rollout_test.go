@@ -242,11 +242,63 @@ func TestNoLoadBalancerIsUpdatedWhileAChangeWritesThemAll(t *testing.T) {
 // fails makes a step of the node's action fail.
 func (w *world) fails(node, does string) {
 	w.T.Helper()
+	w.failsWith(node, journal.StepFailed{Step: does + " " + node, Attempt: 1, Error: "its disk is full"})
+}
+
+func (w *world) failsWith(node string, failed journal.StepFailed) {
+	w.T.Helper()
 	rec := w.Open(journal.LoadBalancer(node))
-	w.Write(journal.Draft{
-		Type: journal.TypeStepFailed, Subject: rec.Subject, Action: rec.ID,
-		Payload: journal.StepFailed{Step: does + " " + node, Attempt: 1, Error: "its disk is full"},
-	})
+	w.Write(journal.Draft{Type: journal.TypeStepFailed, Subject: rec.Subject, Action: rec.ID, Payload: failed})
+}
+
+// TestRolloutStopsAtTheFirstTrialThatWasTakenBack, before its action stalls, until that is cancelled.
+func TestRolloutStopsAtTheFirstTrialThatWasTakenBack(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.begins("w10")
+	w.failsWith("w10", journal.StepFailed{Step: journal.StepWriteLoadBalancer + " w10", Attempt: 1, Error: "the former files were restored", Worse: true})
+	if rec := w.Open(journal.LoadBalancer("w10")); rec.Stalled != nil {
+		t.Errorf("it has stalled: %+v", rec.Stalled)
+	}
+	w.stopped("the load balancer of node w10 did not work after its change: the former files were restored", "w10")
+	w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled)
+	if open := w.opens(); !slices.Equal(open, []string{"w11"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+}
+
+// TestATrialIsForNodesThatAreChangedOneByOne: it keeps the pod of its task. Those are the first three, primaries, and what
+// is in step.
+func TestATrialIsForNodesThatAreChangedOneByOne(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(9)
+	trials := func() (all []string) {
+		for len(w.open()) > 0 {
+			for _, rec := range w.records() {
+				if rec.Kind != journal.ActionUpdateLoadBalancer {
+					continue
+				}
+				input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if input.Trial {
+					all = append(all, rec.Subject.Name)
+				}
+				w.ends(rec.Subject.Name, journal.OutcomeDone)
+			}
+		}
+		return all
+	}
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	if got, want := trials(), []string{"w10", "w11", "w12", "p1", "p2", "p3"}; !slices.Equal(got, want) {
+		t.Errorf("trials of a rollout are on %q, want %q", got, want)
+	}
+	w.Pass(lookInterval)
+	if got, want := trials(), []string{"p1", "p2", "p3", "w10", "w11", "w12", "w13", "w14", "w15", "w16", "w17", "w18"}; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("trials of the daily look are on %q, want %q", got, want)
+	}
 }
 
 // stalls makes the node's action stall at a step.

@@ -170,7 +170,7 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) (json.
 		waits := err != nil || seen.State == hosttask.Starting || seen.State == hosttask.Running
 		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one look that fails is no reason to give up
 	})
-	if err != nil || seen.State != hosttask.Reported {
+	if seen.State != hosttask.Reported { // err says why, if it may come yet
 		return nil, err
 	}
 	all := r

@@ -156,6 +156,21 @@ func TestAProgramThatEndsWithoutWaitingIsNotVerified(t *testing.T) {
 	}
 }
 
+func TestATrialThatCannotBeginSaysWhy(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		e, _ := trying(w, works)
+		e.quota.Store(true)
+		r := e.Start(e.config())
+		e.Pass(10 * time.Second)
+		if step := e.step(); !strings.Contains(step.LastError, "the quota of namespace kurl does not allow the pod") {
+			t.Errorf("it failed with %q", step.LastError)
+		}
+		e.quota.Store(false)
+		r.End()
+		e.clean()
+	})
+}
+
 // TestAnInterruptedTrialIsVerifiedByTheNextEKCO. If it was taken back by then, the change is tried once more.
 func TestAnInterruptedTrialIsVerifiedByTheNextEKCO(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/actions/loadbalancer"
 	tasks "github.com/replicatedhq/ekco/internal/hosttask"
@@ -178,10 +179,19 @@ func TestACheckHasTimeToPullItsImageAndComesFirst(t *testing.T) {
 // task itself.
 func TestAWriteAsksThePrimariesAsTheKubelet(t *testing.T) {
 	trial := 2 * time.Minute
-	for i, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
-		rec := record(kind)
-		rec.Request.Input = journal.LoadBalancerInput{NodeUID: "uid-a", Primaries: []string{"10.0.0.1"}, Image: second, Trial: true, Version: balancer.TCPFileVersion}
-		plan, err := loadbalancer.New(loadbalancer.Parts{Image: "ekco:1", Command: []string{"load-balancer"}, Trial: trial})[i].Plan(t.Context(), rec)
+	for _, test := range []struct {
+		kind  journal.ActionKind
+		tried bool // by EKCO
+		limit time.Duration
+	}{
+		{journal.ActionUpdateLoadBalancer, true, trial + time.Minute}, {journal.ActionUpdateLoadBalancer, false, 0},
+		{journal.ActionRestartLoadBalancer, true, trial + time.Minute}, {journal.ActionRestartLoadBalancer, false, trial + time.Minute},
+	} {
+		kind, rec := test.kind, record(test.kind)
+		rec.Request.Input = journal.LoadBalancerInput{NodeUID: "uid-a", Primaries: []string{"10.0.0.1"}, Image: second, Trial: test.tried, Version: balancer.TCPFileVersion}
+		definitions := loadbalancer.New(loadbalancer.Parts{Image: "ekco:1", Command: []string{"load-balancer"}, Trial: trial})
+		i := slices.IndexFunc(definitions, func(d actions.Definition) bool { return d.Kind == kind })
+		plan, err := definitions[i].Plan(t.Context(), rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +200,9 @@ func TestAWriteAsksThePrimariesAsTheKubelet(t *testing.T) {
 		if restarts {
 			args = append(args, "--image="+second, loadbalancer.TCPProbe)
 		}
-		args = append(args, "--trial=2m0s")
+		if test.limit > 0 {
+			args = append(args, "--trial=2m0s")
+		}
 		if !slices.Equal(task.Args, args) {
 			t.Errorf("%s: its arguments are %q", kind, task.Args)
 		}
@@ -203,7 +215,7 @@ func TestAWriteAsksThePrimariesAsTheKubelet(t *testing.T) {
 				t.Errorf("%s: it has no %s: %+v", kind, path.Host, task.Paths)
 			}
 		}
-		if !task.HostNetwork || !task.LosesNode || time.Duration(task.Limit) <= trial || task.Grace == 0 || task.Trial == restarts {
+		if !task.HostNetwork || task.LosesNode != (test.limit > 0) || time.Duration(task.Limit) != test.limit || (task.Grace > 0) != (test.limit > 0) || task.Trial != (test.tried && !restarts) {
 			t.Errorf("%s: its task is %+v", kind, task)
 		}
 	}

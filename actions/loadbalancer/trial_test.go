@@ -2,6 +2,7 @@ package loadbalancer_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,34 @@ func TestAChangeStopsAfterATrialThatWasTakenBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAChangeTriesNodesThatAreChangedOneByOne: a trial keeps the pod of its task.
+func TestAChangeTriesNodesThatAreChangedOneByOne(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := newWorld(bare)
+		request := journal.ActionRequested{Input: journal.KubeconfigsInput{Server: "https://a", Internal: true}}
+		plan, err := w.kindsOf("w1", "w2", "w3", "w4", "w5", "p1", "p2")[3].Plan(t.Context(), journal.ActionRecord{Request: request})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tried []string
+		for _, step := range plan.Steps {
+			if step.Does != journal.StepWriteLoadBalancer {
+				continue
+			}
+			task := taskOf(t, step)
+			if task.Trial {
+				tried = append(tried, task.Node)
+			}
+			if task.LosesNode != task.Trial || slices.Contains(task.Args, "--trial=1m30s") != task.Trial {
+				t.Errorf("the task of %s is %+v", task.Node, task)
+			}
+		}
+		if want := []string{"w1", "w2", "w3", "p1", "p2"}; !slices.Equal(tried, want) {
+			t.Errorf("tried are %q, want %q", tried, want)
+		}
+	})
 }
 
 // cuts returns what the fleet calls when a node is cut off or not any more: the cluster notices that later.

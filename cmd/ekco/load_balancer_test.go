@@ -285,13 +285,13 @@ func TestHostTaskKeepsAConfigurationOnceItsPodIsRemoved(t *testing.T) {
 // TestAConfigurationThatCannotBeAskedAboutIsRestoredAtOnce: without a kubeconfig, or an output to report to.
 func TestAConfigurationThatCannotBeAskedAboutIsRestoredAtOnce(t *testing.T) {
 	d, host, server := balancerHost(t, http.NotFoundHandler())
-	for name, confirm := range map[string]func(context.Context, journal.LoadBalancerOnNode) error{
-		"no kubeconfig": d.app.untilRemoved(d.out, t.TempDir(), server.Listener.Addr().String(), time.Hour),
-		"no output":     d.app.untilRemoved(deaf{}, host.Etc, server.Listener.Addr().String(), time.Hour),
+	for want, confirm := range map[string]func(context.Context, journal.LoadBalancerOnNode) error{
+		"no such file or directory": d.app.untilRemoved(d.out, t.TempDir(), server.Listener.Addr().String(), time.Millisecond),
+		"no space left on device":   d.app.untilRemoved(deaf{}, host.Etc, server.Listener.Addr().String(), time.Millisecond),
 	} {
 		host.Confirm = confirm
-		if _, err := host.WriteConfig(t.Context(), []string{"10.0.0.1", "10.0.0.2"}); err == nil || d.out.Len() > 0 {
-			t.Errorf("%s: %v; it says %s", name, err, d.out)
+		if _, err := host.WriteConfig(t.Context(), []string{"10.0.0.1", "10.0.0.2"}); err == nil || !strings.Contains(err.Error(), want) || d.out.Len() > 0 {
+			t.Errorf("%v, want %q; it says %s", err, want, d.out)
 		}
 		formerConfig(t, host, true)
 	}

@@ -263,6 +263,23 @@ func TestTheLastAnswerBeforeTheEndCounts(t *testing.T) {
 	}
 }
 
+// TestAnotherNameInTheCertificateIsNoAnswer: an address of this host, as that of HAProxy, is in none.
+func TestAnotherNameInTheCertificateIsNoAnswer(t *testing.T) {
+	file, address, asked := proxied(t, http.StatusOK)
+	content, err := os.ReadFile(file.Path)
+	if err == nil {
+		err = os.WriteFile(file.Path, []byte(strings.Replace(string(content), "https://example.com", "https://another.com", 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := file.AnswersUntilEnd(ctx, address, "worker-1", time.Hour); err == nil || !strings.Contains(err.Error(), "certificate is valid for") || asked.Load() > 0 {
+		t.Errorf("%v, asked %d times", err, asked.Load())
+	}
+}
+
 // hangs is [proxied] whose nth question is not answered but ends the context.
 func hangs(t *testing.T, nth int32) (ctx context.Context, file File, address string) {
 	t.Helper()

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -35,9 +37,10 @@ func tries(kept func()) hosttasksim.Program {
 	}}
 }
 
-// trying is an estate of node a, whose task has a trial and this verification.
-func trying(w *actionstest.World, verify func(ctx context.Context, e *estate) error) (e *estate, kept *int) {
-	e, kept = newEstate(w, "a"), new(int)
+// trying is an estate of node a, whose task has a trial and this verification. kept returns how often a change was kept.
+func trying(w *actionstest.World, verify func(ctx context.Context, e *estate) error) (e *estate, kept func() int64) {
+	e = newEstate(w, "a")
+	var count atomic.Int64
 	e.limit = 3 * time.Minute
 	e.verify = func(ctx context.Context, _ actions.StepContext, node string, result json.RawMessage) error {
 		if node != "a" || string(result) != `{"node":"a"}` {
@@ -45,9 +48,12 @@ func trying(w *actionstest.World, verify func(ctx context.Context, e *estate) er
 		}
 		return verify(ctx, e)
 	}
-	e.Set("a", tries(func() { *kept++ }))
+	e.Set("a", tries(func() { count.Add(1) }))
 	e.ask()
-	return e, kept
+	return e, func() int64 {
+		synctest.Wait()
+		return count.Load()
+	}
 }
 
 func works(context.Context, *estate) error { return nil }
@@ -62,8 +68,8 @@ func TestAChangeIsConfirmedOnceItIsVerified(t *testing.T) {
 			return ctx.Err()
 		})
 		took := e.Start(e.config()).End()
-		if got := e.outcomes(); got != `a {"node":"a"} (1 pods); 0 left` || *kept != 1 || e.LastLine() != "ended done" || took > 20*time.Second {
-			t.Errorf("it is %s after %s; kept %d times; %q", got, took, *kept, e.Story())
+		if got := e.outcomes(); got != `a {"node":"a"} (1 pods); 0 left` || kept() != 1 || e.LastLine() != "ended done" || took > 20*time.Second {
+			t.Errorf("it is %s after %s; kept %d times; %q", got, took, kept(), e.Story())
 		}
 	})
 }
@@ -90,8 +96,8 @@ func TestAChangeThatIsNotVerifiedFailsWithTheProgramsReason(t *testing.T) {
 					t.Errorf("after the trial: %+v", step)
 				}
 				e.Pass(5 * time.Minute)
-				if step := e.step(); e.Record().Stalled == nil || step.Failures != 2 || *kept > 0 {
-					t.Errorf("in the end: %+v, kept %d times: %q", step, *kept, e.Story())
+				if step := e.step(); e.Record().Stalled == nil || step.Failures != 2 || kept() > 0 {
+					t.Errorf("in the end: %+v, kept %d times: %q", step, kept(), e.Story())
 				}
 				r.Halt()
 			})
@@ -104,8 +110,8 @@ func TestATrialThatWasTakenBackIsAnOutcomeWhereThatIsEnough(t *testing.T) {
 		e, kept := trying(w, func(context.Context, *estate) error { return errors.New("connection refused") })
 		e.partial = true
 		e.RunToEnd(e.config())
-		if got := e.outputs(); got != `{"missing":"the change was taken back","failed":true,"worse":true}` || *kept > 0 || len(e.Pods()) > 0 {
-			t.Errorf("it is %s; kept %d times", got, *kept)
+		if got := e.outputs(); got != `{"missing":"the change was taken back","failed":true,"worse":true}` || kept() > 0 || len(e.Pods()) > 0 {
+			t.Errorf("it is %s; kept %d times", got, kept())
 		}
 	})
 }
@@ -199,8 +205,8 @@ func TestAnInterruptedTrialIsVerifiedByTheNextEKCO(t *testing.T) {
 				}
 				e.Pass(test.away)
 				e.RunToEnd(e.config())
-				if *kept != 1 || e.Made("a") != test.made || e.Count("failed") > 0 || e.outputs() != `{"result":{"node":"a"}}` {
-					t.Errorf("kept %d times, with %d pods: %q", *kept, e.Made("a"), e.Story())
+				if kept() != 1 || e.Made("a") != test.made || e.Count("failed") > 0 || e.outputs() != `{"result":{"node":"a"}}` {
+					t.Errorf("kept %d times, with %d pods: %q", kept(), e.Made("a"), e.Story())
 				}
 				e.clean()
 			})
@@ -218,8 +224,8 @@ func TestATrialOutlastsAnAPIServerThatIsAwayForAMoment(t *testing.T) {
 		e.Pass(20 * time.Second)
 		e.Allow("get pods")
 		r.End()
-		if *kept != 1 || e.Count("failed") > 0 {
-			t.Errorf("kept %d times: %q", *kept, e.Story())
+		if kept() != 1 || e.Count("failed") > 0 {
+			t.Errorf("kept %d times: %q", kept(), e.Story())
 		}
 	})
 }
@@ -239,8 +245,8 @@ func TestAConfirmationThatFailsIsRepeated(t *testing.T) {
 					t.Errorf("before: %+v; the pods are %q", step, e.Pods())
 				}
 				r.End()
-				if *kept != 1 || e.Made("a") != 1 || e.outputs() != `{"result":{"node":"a"}}` {
-					t.Errorf("kept %d times: %q", *kept, e.Story())
+				if kept() != 1 || e.Made("a") != 1 || e.outputs() != `{"result":{"node":"a"}}` {
+					t.Errorf("kept %d times: %q", kept(), e.Story())
 				}
 			})
 		})
@@ -259,12 +265,12 @@ func TestATrialWithAResultThatMakesNoSenseIsNotConfirmed(t *testing.T) {
 				}
 				r := e.Start(e.config())
 				e.Pass(trialTime - 5*time.Second)
-				if !slices.Equal(e.Pods(), []string{"a Running"}) || *kept > 0 {
-					t.Errorf("kept %d times; the pods are %q; %q", *kept, e.Pods(), e.Story())
+				if !slices.Equal(e.Pods(), []string{"a Running"}) || kept() > 0 {
+					t.Errorf("kept %d times; the pods are %q; %q", kept(), e.Pods(), e.Story())
 				}
 				e.Pass(5 * time.Minute)
-				if *kept > 0 {
-					t.Errorf("kept %d times", *kept)
+				if kept() > 0 {
+					t.Errorf("kept %d times", kept())
 				}
 				if worse := strings.Contains(e.outputs(), `"worse":true`); worse != partial || e.step().Worse == partial {
 					t.Errorf("%s: %q", e.outputs(), e.Story())

@@ -101,15 +101,7 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, apiServers(primaries)) }
 			}
 			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
-			switch {
-			case trial == 0:
-			case (image == "" || keep) && a.anyServes(ctx, etc, []string{address}) != nil:
-				// The node has nothing to lose, and the former configuration may be why.
-			case image == "" || keep:
-				host.Confirm = a.untilRemoved(cmd.OutOrStdout(), etc, address, trial)
-			default:
-				host.Confirm = a.balancerRuns(host, address, trial)
-			}
+			host.Confirm = a.confirming(ctx, cmd.OutOrStdout(), host, address, trial, image != "" && !keep)
 			var on journal.LoadBalancerOnNode
 			var err error
 			switch {
@@ -150,6 +142,20 @@ func (a *app) anyServes(ctx context.Context, etc string, addresses []string) err
 		return err
 	}
 	return file.AnyServes(ctx, addresses, node)
+}
+
+// confirming returns the [loadbalancer.Host.Confirm] for a change on this host, whose HAProxy listens at an address; nil for
+// none.
+func (a *app) confirming(ctx context.Context, out io.Writer, host loadbalancer.Host, address string, within time.Duration, manifest bool) func(context.Context, journal.LoadBalancerOnNode) error {
+	switch {
+	case within == 0:
+		return nil
+	case manifest:
+		return a.balancerRuns(host, address, within)
+	case a.anyServes(ctx, host.Etc, []string{address}) != nil:
+		return nil // the node has nothing to lose, and the former configuration may be why
+	}
+	return a.untilRemoved(out, host.Etc, address, within)
 }
 
 // untilRemoved returns a [loadbalancer.Host.Confirm] that reports the change and waits until its pod is removed. Until

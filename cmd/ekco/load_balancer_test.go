@@ -185,17 +185,16 @@ const (
 	restored = `its former configuration and manifest were restored","worse":true}`
 )
 
-// TestHostTaskRestoresAConfigurationThatIsNotConfirmed: nothing answers here, or nobody removes the task's pod.
-func TestHostTaskRestoresAConfigurationThatIsNotConfirmed(t *testing.T) {
+// TestHostTaskKeepsAConfigurationIfNoAPIServerAnsweredBefore: the former one may be why.
+func TestHostTaskKeepsAConfigurationIfNoAPIServerAnsweredBefore(t *testing.T) {
 	for _, more := range [][]string{{}, {"--image=haproxy:2", "--keep-manifest"}} {
 		d, host, _ := balancerHost(t, http.NotFoundHandler())
-		args := append([]string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1,10.0.0.2", "--trial=10ms"}, more...)
-		d.expect(d.types(args...), exitDone, "no API server answers this node at 127.0.0.1:6444: ", "")
-		lines := strings.Split(strings.TrimRight(d.out.String(), "\n"), "\n")
-		if len(lines) != 2 || !strings.HasPrefix(lines[0], reported) || !strings.HasSuffix(lines[1], restored) {
-			t.Errorf("%q: it says %q", more, lines)
+		args := append([]string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1,10.0.0.2", "--trial=1h"}, more...)
+		d.expect(d.types(args...), exitDone, `ekco-outcome {"result":{"backend":`, "")
+		if strings.Count(d.out.String(), "\n") != 1 {
+			t.Errorf("%q: it says %s", more, d.out)
 		}
-		formerConfig(t, host, true)
+		formerConfig(t, host, false)
 	}
 }
 
@@ -209,22 +208,21 @@ func TestHostTaskTriesOnlyAChangedConfiguration(t *testing.T) {
 	formerConfig(t, host, true)
 }
 
-// TestHostTaskThatIsEndedRestoresAConfigurationWithoutAnAnswer: its pod may have been evicted.
-func TestHostTaskThatIsEndedRestoresAConfigurationWithoutAnAnswer(t *testing.T) {
-	d, host, _ := balancerHost(t, http.NotFoundHandler())
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var ending sync.WaitGroup
-	defer ending.Wait()
-	ending.Go(func() {
-		await.Until(t, await.HangTimeout, "the new configuration is there", func() (bool, string) {
-			content, err := os.ReadFile(host.ConfigPath())
-			return strings.Contains(string(content), "10.0.0.2:6443"), fmt.Sprint(err)
-		})
-		cancel()
-	})
-	d.expect(d.typesUntil(ctx, hostTaskCommand, hostTaskBalancer, "--host-etc-dir="+host.Etc, "--primary-host=10.0.0.1,10.0.0.2", "--trial=1h"), exitDone, restored, "")
-	formerConfig(t, host, true)
+// TestAConfigurationAloneIsTriedIfAnAPIServerAnswersBefore, and a manifest in any case.
+func TestAConfigurationAloneIsTriedIfAnAPIServerAnswersBefore(t *testing.T) {
+	for status, tried := range map[int]bool{http.StatusOK: true, http.StatusServiceUnavailable: false} {
+		d, host, server := balancerHost(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte("{}"))
+		}))
+		for within, tries := range map[time.Duration]bool{0: false, time.Minute: true} {
+			for manifest, want := range map[bool]bool{true: tries, false: tries && tried} {
+				if got := d.app.confirming(t.Context(), d.out, host, server.Listener.Addr().String(), within, manifest) != nil; got != want {
+					t.Errorf("with answer %d, %s and a manifest %t, it is tried: %t", status, within, manifest, got)
+				}
+			}
+		}
+	}
 }
 
 // waiting is the output of a program, which closes the channel when the program has reported that it waits.

@@ -152,17 +152,14 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 	}
 	err := r.Tasks.Make(ctx, in.Task, in.owner(step))
 	if err == nil && in.Task.Trial {
-		var outputs json.RawMessage
-		if outputs, err = r.try(ctx, step, in); outputs != nil {
-			return outputs, err
-		}
+		err = r.try(ctx, step, in)
 	}
 	return r.answer(err, in.Task.Node, r.patient(step), repeated)
 }
 
 // try waits until a task with [hosttask.Task.Trial] has reported its result, and confirms the change once it is
-// verified. It returns nil if the task has ended or will take the change back: Prove then waits for its end.
-func (r run) try(ctx context.Context, step actions.StepContext, in input) (json.RawMessage, error) {
+// verified. Prove waits for the end of the program, which says whether the change was kept.
+func (r run) try(ctx context.Context, step actions.StepContext, in input) error {
 	var seen hosttask.Seen
 	heed := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
 	_, err := actions.Await(ctx, heed, func(ctx context.Context) (proof actions.Proof, err error) {
@@ -171,23 +168,13 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) (json.
 		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one look that fails is no reason to give up
 	})
 	if seen.State != hosttask.Reported { // err says why, if it may come yet
-		return nil, err
-	}
-	all := r
-	all.Partial = false // a result that makes no sense is no outcome yet: the change is not confirmed then
-	proof, err := all.ended(ctx, step, in.Task.Node, seen)
-	if err != nil || !proof.Done {
-		return nil, err
+		return err
 	}
 	if err := r.Verify(ctx, step, in.Task.Node, seen.Result); err != nil {
 		step.Log.Warn("a change was not verified, and is taken back", "node", in.Task.Node, "error", err)
-		return nil, nil
+		return nil
 	}
-	confirmed, err := r.Tasks.Confirm(ctx, in.Task, in.owner(step))
-	if err != nil || !confirmed {
-		return nil, err
-	}
-	return proof.Outputs, nil
+	return r.Tasks.Confirm(ctx, in.Task, in.owner(step))
 }
 
 // notRun begins the reason why a program is not run.

@@ -20,20 +20,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// trialTime is how long a program waits for the removal of its pod.
+// trialTime is how long a program waits to be confirmed.
 const trialTime = 90 * time.Second
 
-// tries is a program that takes its change back unless its pod is removed in time. kept is called if it was.
+// tries is a program that takes its change back unless it is confirmed in time. kept is called if it is.
 func tries(kept func()) hosttasksim.Program {
-	return hosttasksim.Program{Trial: func(ctx context.Context, _ []string, wait func()) error {
-		wait()
-		select {
-		case <-ctx.Done():
-			kept()
-			return nil
-		case <-time.After(trialTime):
+	return hosttasksim.Program{Trial: func(_ []string, wait func(func() bool) error) error {
+		if wait(func() bool { return true }) != nil {
 			return &hosttask.WorseError{Err: errors.New("the change was taken back")}
 		}
+		kept()
+		return nil
 	}}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -147,31 +148,46 @@ func (a *app) anyServes(ctx context.Context, etc string, addresses []string) err
 // confirming returns the [loadbalancer.Host.Confirm] for a change on this host, whose HAProxy listens at an address; nil for
 // none.
 func (a *app) confirming(ctx context.Context, out io.Writer, host loadbalancer.Host, address string, within time.Duration, manifest bool) func(context.Context, journal.LoadBalancerOnNode) error {
-	switch {
-	case within == 0:
+	if within == 0 {
 		return nil
-	case manifest:
+	}
+	if manifest {
 		return a.balancerRuns(host, address, within)
-	case a.anyServes(ctx, host.Etc, []string{address}) != nil:
+	}
+	if a.awaitOwnPod(ctx, host.Etc, address, min(answerTimeout, within), func(*corev1.Pod) error { return nil }) != nil {
 		return nil // the node has nothing to lose, and the former configuration may be why
 	}
-	return a.untilRemoved(out, host.Etc, address, within)
+	return a.untilConfirmed(out, host.Etc, address, within)
 }
 
-// untilRemoved returns a [loadbalancer.Host.Confirm] that reports the change and waits until its pod is removed. Until
-// then, the API server is asked through the HAProxy of this host, which listens at an address.
-func (a *app) untilRemoved(out io.Writer, etc, address string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
+// answerTimeout is how long no API server may answer through HAProxy before a change is not tried.
+const answerTimeout = 15 * time.Second
+
+// untilConfirmed returns a [loadbalancer.Host.Confirm] that reports the change, and waits until an API server says,
+// through the HAProxy of this host, that EKCO has confirmed it.
+func (a *app) untilConfirmed(out io.Writer, etc, address string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
 	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
-		node, _ := a.env(hosttask.EnvNode)
-		file, err := kubeconfig.In(etc, "kubelet.conf")
-		if err == nil {
-			err = hosttask.SayAndWait(out, on)
-		}
-		if err != nil {
+		if err := hosttask.SayAndWait(out, on); err != nil {
 			return err
 		}
-		return file.AnswersUntilEnd(ctx, address, node, within)
+		return a.awaitOwnPod(ctx, etc, address, within, func(pod *corev1.Pod) error {
+			if pod.Annotations[hosttask.AnnotationConfirmed] != "true" {
+				return errors.New("EKCO has not confirmed it")
+			}
+			return nil
+		})
 	}
+}
+
+// awaitOwnPod waits until the pod of this host task fits; see [kubeconfig.File.AwaitPod].
+func (a *app) awaitOwnPod(ctx context.Context, etc, address string, within time.Duration, fits func(*corev1.Pod) error) error {
+	namespace, _ := a.env(hosttask.EnvNamespace)
+	name, _ := a.env(hosttask.EnvPod)
+	file, err := kubeconfig.In(etc, "kubelet.conf")
+	if err != nil {
+		return err
+	}
+	return file.AwaitPod(ctx, address, namespace, name, within, fits)
 }
 
 // balancerRuns returns a [loadbalancer.Host.Confirm] for the HAProxy of this host, which listens at an address.

@@ -189,7 +189,7 @@ const (
 func TestHostTaskKeepsAConfigurationIfNoAPIServerAnsweredBefore(t *testing.T) {
 	for _, more := range [][]string{{}, {"--image=haproxy:2", "--keep-manifest"}} {
 		d, host, _ := balancerHost(t, http.NotFoundHandler())
-		args := append([]string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1,10.0.0.2", "--trial=1h"}, more...)
+		args := append([]string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1,10.0.0.2", "--trial=1ms"}, more...)
 		d.expect(d.types(args...), exitDone, `ekco-outcome {"result":{"backend":`, "")
 		if strings.Count(d.out.String(), "\n") != 1 {
 			t.Errorf("%q: it says %s", more, d.out)
@@ -201,7 +201,7 @@ func TestHostTaskKeepsAConfigurationIfNoAPIServerAnsweredBefore(t *testing.T) {
 // TestHostTaskTriesOnlyAChangedConfiguration: there is nothing to wait for.
 func TestHostTaskTriesOnlyAChangedConfiguration(t *testing.T) {
 	d, host, _ := balancerHost(t, http.NotFoundHandler())
-	d.expect(d.types(hostTaskCommand, hostTaskBalancer, "--host-etc-dir="+host.Etc, "--primary-host=10.0.0.1", "--trial=1h"), exitDone, `ekco-outcome {"result":{"backend":`, "")
+	d.expect(d.types(hostTaskCommand, hostTaskBalancer, "--host-etc-dir="+host.Etc, "--primary-host=10.0.0.1", "--trial=1ms"), exitDone, `ekco-outcome {"result":{"backend":`, "")
 	if strings.Count(d.out.String(), "\n") != 1 {
 		t.Errorf("it says %s", d.out)
 	}
@@ -238,44 +238,57 @@ func (w *waiting) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// TestHostTaskKeepsAConfigurationOnceItsPodIsRemoved, if an API server answers.
-func TestHostTaskKeepsAConfigurationOnceItsPodIsRemoved(t *testing.T) {
+// TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed, also if it is asked to end before.
+func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 	for name, test := range map[string]struct {
-		status  int
-		removed bool
-		keeps   bool
-		says    string
+		status           int
+		confirmed, ended bool
+		says             string // empty if it keeps the configuration
 	}{
-		"it answers":                            {http.StatusOK, true, true, ""},
-		"it answers, and the pod stays":         {http.StatusOK, false, false, "it was not confirmed within 10ms"},
-		"it refuses the kubelet":                {http.StatusUnauthorized, true, false, "it answers 401"},
-		"it refuses the kubelet, the pod stays": {http.StatusUnauthorized, false, false, "it answers 401"},
+		"it is confirmed":                {http.StatusOK, true, false, ""},
+		"it is not":                      {http.StatusOK, false, false, "EKCO has not confirmed it"},
+		"it is not, and asked to end":    {http.StatusOK, false, true, "context canceled"},
+		"the API server refuses to tell": {http.StatusUnauthorized, true, false, "it answers 401"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, host, server := balancerHost(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/w1" {
+				if r.URL.Path != "/api/v1/namespaces/kurl/pods/task-1" {
 					t.Errorf("asked for %s", r.URL.Path)
 				}
+				pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+				if test.confirmed {
+					pod.Annotations[hosttask.AnnotationConfirmed] = "true"
+				}
 				w.WriteHeader(test.status)
-				if _, err := w.Write([]byte("{}")); err != nil {
+				if err := json.NewEncoder(w).Encode(pod); err != nil {
 					t.Error(err)
 				}
 			}))
+			manifest, err := os.ReadFile(host.ManifestPath())
+			if err != nil {
+				t.Fatal(err)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out, trial := &waiting{reported: make(chan struct{})}, 10*time.Millisecond
-			if test.removed {
+			if test.says == "" || test.ended {
 				trial = time.Hour
+			}
+			if test.ended {
 				var ending sync.WaitGroup
 				defer ending.Wait()
 				ending.Go(func() { <-out.reported; cancel() })
 			}
-			host.Confirm = d.app.untilRemoved(out, host.Etc, server.Listener.Addr().String(), trial)
-			_, err := host.WriteConfig(ctx, []string{"10.0.0.1", "10.0.0.2"})
-			if (err == nil) != test.keeps || err != nil && !strings.Contains(err.Error(), test.says) || strings.Count(out.String(), "\n") != 1 {
+			host.Confirm = d.app.untilConfirmed(out, host.Etc, server.Listener.Addr().String(), trial)
+			_, err = host.WriteConfig(ctx, []string{"10.0.0.1", "10.0.0.2"})
+			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) || strings.Count(out.String(), "\n") != 1 {
 				t.Errorf("%v; it says %s", err, out)
 			}
-			formerConfig(t, host, !test.keeps)
+			formerConfig(t, host, test.says != "")
+			now, err := os.ReadFile(host.ManifestPath())
+			if restarts := !bytes.Equal(now, manifest); err != nil || restarts != (test.says != "") {
+				t.Errorf("%v: the kubelet restarts HAProxy: %t", err, restarts)
+			}
 		})
 	}
 }
@@ -284,8 +297,8 @@ func TestHostTaskKeepsAConfigurationOnceItsPodIsRemoved(t *testing.T) {
 func TestAConfigurationThatCannotBeAskedAboutIsRestoredAtOnce(t *testing.T) {
 	d, host, server := balancerHost(t, http.NotFoundHandler())
 	for want, confirm := range map[string]func(context.Context, journal.LoadBalancerOnNode) error{
-		"no such file or directory": d.app.untilRemoved(d.out, t.TempDir(), server.Listener.Addr().String(), time.Millisecond),
-		"no space left on device":   d.app.untilRemoved(deaf{}, host.Etc, server.Listener.Addr().String(), time.Millisecond),
+		"no such file or directory": d.app.untilConfirmed(d.out, t.TempDir(), server.Listener.Addr().String(), time.Millisecond),
+		"no space left on device":   d.app.untilConfirmed(deaf{}, host.Etc, server.Listener.Addr().String(), time.Millisecond),
 	} {
 		host.Confirm = confirm
 		if _, err := host.WriteConfig(t.Context(), []string{"10.0.0.1", "10.0.0.2"}); err == nil || !strings.Contains(err.Error(), want) || d.out.Len() > 0 {

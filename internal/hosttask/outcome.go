@@ -25,7 +25,7 @@ type Outcome struct {
 	Failed string `json:"failed,omitempty"`
 	// Worse is set with Failed if the node is worse off after the change.
 	Worse bool `json:"worse,omitempty"`
-	// Waits is set if the program runs until its pod is removed; see [Task.Trial].
+	// Waits is set if the program waits to be confirmed; see [Task.Trial].
 	Waits bool `json:"waits,omitempty"`
 	// Result is what the task returns. It must not contain a secret: it is logged, and goes
 	// into the journal.
@@ -54,8 +54,8 @@ func Say(out io.Writer, result any, failed error) error {
 	return outcome.say(out)
 }
 
-// SayAndWait writes the result of a task with [Task.Trial] whose program waits for the removal of its pod. If that
-// does not happen in time, it must take its change back and call [Say].
+// SayAndWait writes the result of a task with [Task.Trial] whose program waits to be confirmed. Then, or after it has
+// taken its change back, it must call [Say].
 func SayAndWait(out io.Writer, result any) error {
 	raw, err := encode(result, nil)
 	if err != nil {

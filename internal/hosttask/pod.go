@@ -25,6 +25,14 @@ const (
 	annotationStart = "ekco.kurl.sh/start-within"
 	// annotationLosesNode marks the pods of tasks with [Task.LosesNode]; its value is "true".
 	annotationLosesNode = "ekco.kurl.sh/loses-node"
+	// AnnotationConfirmed is set to "true" on the pod of a task with [Task.Trial] to keep its change.
+	AnnotationConfirmed = "ekco.kurl.sh/confirmed"
+)
+
+// EnvPod and EnvNamespace are environment variables with the pod's name and namespace.
+const (
+	EnvPod       = "POD_NAME"
+	EnvNamespace = "POD_NAMESPACE"
 )
 
 // EnvNode is the environment variable with the name of the node.
@@ -76,7 +84,7 @@ func (t Task) container() corev1.Container {
 	container := corev1.Container{
 		Name: "task", Image: t.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command: []string{"/usr/bin/ekco"}, Args: t.Args,
-		Env: []corev1.EnvVar{{Name: EnvNode, Value: t.Node}},
+		Env: []corev1.EnvVar{{Name: EnvNode, Value: t.Node}, fromField(EnvPod, "metadata.name"), fromField(EnvNamespace, "metadata.namespace")},
 		Resources: corev1.ResourceRequirements{
 			Requests: amounts("10m", "16Mi"), Limits: amounts("500m", "128Mi"),
 		},
@@ -89,6 +97,10 @@ func (t Task) container() corev1.Container {
 		})
 	}
 	return container
+}
+
+func fromField(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 }
 
 // propagation makes an unmount on the host an unmount in the pod: a mount that remains in the

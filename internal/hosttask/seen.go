@@ -23,7 +23,7 @@ const (
 	Starting State = "starting"
 	// Running: the program runs.
 	Running State = "running"
-	// Reported: the program of a task with [Task.Trial] has reported its result, and runs until its pod is removed.
+	// Reported: the program of a task with [Task.Trial] has reported its result, and waits to be confirmed.
 	Reported State = "reported"
 	// Ended: the program has ended and reported success.
 	Ended State = "ended"

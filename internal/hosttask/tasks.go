@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -405,14 +407,33 @@ func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
 }
 
-// Confirm removes the pod of a task with [Task.Trial] while its program runs, and reports whether it did.
-func (t *Tasks) Confirm(ctx context.Context, task Task, owner Owner) (confirmed bool, err error) {
-	err = t.removeIf(ctx, task, owner, func(pod *corev1.Pod) bool {
-		seen, ended := task.judge(pod, t.age(pod))
-		confirmed = !ended && seen.State == Running
-		return confirmed
+// Confirm sets [AnnotationConfirmed] on the task's pod. The program's outcome says whether it saw that in time.
+func (t *Tasks) Confirm(ctx context.Context, task Task, owner Owner) error {
+	ref := t.ref(task.PodName(owner))
+	err := retry.OnError(retry.DefaultRetry, func(err error) bool { return errors.Is(err, kube.ErrConflict) }, func() error {
+		raw, err := t.objects.ReadObject(ctx, ref)
+		if err != nil {
+			return err
+		}
+		var pod unstructured.Unstructured
+		if err := json.Unmarshal(raw, &pod.Object); err != nil {
+			return err
+		}
+		if pod.GetLabels()[LabelOwner] != owner.key() {
+			return kube.ErrNotFound
+		}
+		annotations := pod.GetAnnotations()
+		annotations[AnnotationConfirmed] = "true"
+		pod.SetAnnotations(annotations)
+		if raw, err = json.Marshal(pod.Object); err == nil {
+			_, err = t.objects.ReplaceObject(ctx, ref, raw)
+		}
+		return err
 	})
-	return confirmed && err == nil, err
+	if err != nil {
+		return fmt.Errorf("confirm host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "update", "pods"))
+	}
+	return nil
 }
 
 // Tidy removes the task's pod when its step stops attending to it. It keeps the pod if its

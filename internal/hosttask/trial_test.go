@@ -1,7 +1,6 @@
 package hosttask_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -14,15 +13,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// trial is a program that waits 15 s for the removal of its pod, and then takes its change back.
-var trial = hosttasksim.Program{Trial: func(ctx context.Context, _ []string, wait func()) error {
-	wait()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-time.After(15 * time.Second):
-		return &hosttask.WorseError{Err: errors.New("it was not confirmed")}
+// trial is a program that takes its change back unless it is confirmed within 90 s.
+var trial = hosttasksim.Program{Trial: func(_ []string, wait func(func() bool) error) error {
+	if err := wait(func() bool { return true }); err != nil {
+		return &hosttask.WorseError{Err: err}
 	}
+	return nil
 }}
 
 func TestOnlyATrialThatSaysThatItWaitsHasReported(t *testing.T) {
@@ -63,7 +59,7 @@ func TestOnlyATrialThatSaysThatItWaitsHasReported(t *testing.T) {
 func TestATrialThatTookItsChangeBackIsLostAndWorse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := leftBehind(t, map[string]hosttasksim.Program{"a": trial})
-		pass(20 * time.Second)
+		pass(100 * time.Second)
 		task, owner := on("a")
 		task.Trial = true
 		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || !seen.Worse || seen.Why != "it was not confirmed" {
@@ -72,54 +68,52 @@ func TestATrialThatTookItsChangeBackIsLostAndWorse(t *testing.T) {
 	})
 }
 
-func TestConfirmRemovesOnlyAPodThatRuns(t *testing.T) {
+func TestATrialThatIsConfirmedKeepsItsChange(t *testing.T) {
 	for name, test := range map[string]struct {
-		program         hosttasksim.Program
-		after           time.Duration
-		known           bool // whether this EKCO has seen the pod at its start
-		meanwhile       func(*testing.T, *hosttasksim.Cluster)
-		confirmed, kept bool
-		fails           bool
+		meanwhile func(*testing.T, *hosttasksim.Cluster)
+		err       error
+		want      hosttask.State // after that
 	}{
-		"it runs":              {program: trial, after: 5 * time.Second, confirmed: true},
-		"it starts":            {program: hosttasksim.Program{Start: 10 * time.Second}, after: 5 * time.Second, kept: true},
-		"it has ended":         {program: trial, after: 30 * time.Second, kept: true},
-		"it has failed":        {program: hosttasksim.Program{Dies: true}, after: 5 * time.Second, kept: true},
-		"its time is over":     {program: hosttasksim.Program{Hangs: true}, after: time.Hour, known: true, kept: true, meanwhile: runsOn},
-		"it has no pod":        {program: trial, after: 5 * time.Second, meanwhile: removed},
-		"it belongs elsewhere": {program: trial, after: 5 * time.Second, kept: true, meanwhile: relabelled},
-		"EKCO may not": {program: trial, after: 5 * time.Second, kept: true, fails: true, meanwhile: func(_ *testing.T, c *hosttasksim.Cluster) {
-			c.Forbid("delete pods")
-		}},
+		"it waits":             {nil, nil, hosttask.Ended},
+		"its kubelet writes":   {conflicts(2), nil, hosttask.Ended},
+		"somebody writes on":   {conflicts(100), kube.ErrConflict, hosttask.Lost},
+		"it has no pod":        {removed, kube.ErrNotFound, hosttask.Absent},
+		"it belongs elsewhere": {relabelled, kube.ErrNotFound, hosttask.Foreign},
+		"EKCO may not write":   {func(_ *testing.T, c *hosttasksim.Cluster) { c.Forbid("update pods") }, kube.ErrForbidden, hosttask.Lost},
+		"it has ended":         {func(*testing.T, *hosttasksim.Cluster) { pass(2 * time.Minute) }, nil, hosttask.Lost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := leftBehind(t, map[string]hosttasksim.Program{"a": test.program})
+				c := leftBehind(t, map[string]hosttasksim.Program{"a": trial})
 				task, owner := on("a")
 				task.Trial = true
-				tasks := ekco(c)
-				if test.known {
-					if _, err := tasks.Look(t.Context(), task, owner); err != nil {
-						t.Fatal(err)
-					}
-				}
-				pass(test.after)
+				pass(5 * time.Second)
 				if test.meanwhile != nil {
 					test.meanwhile(t, c)
 				}
-				confirmed, err := tasks.Confirm(t.Context(), task, owner)
-				if (err != nil) != test.fails || confirmed != test.confirmed || (len(c.Pods()) == 1) != test.kept {
-					t.Errorf("confirmed: %v, %v; left are %q", confirmed, err, c.Pods())
+				tasks := ekco(c)
+				if err := tasks.Confirm(t.Context(), task, owner); !errors.Is(err, test.err) {
+					t.Errorf("%v, want %v", err, test.err)
 				}
-				pass(time.Minute) // to its end
+				pass(2 * time.Minute) // to its end
+				if seen, err := tasks.Look(t.Context(), task, owner); err != nil || seen.State != test.want {
+					t.Errorf("it is %+v, %v, want %s", seen, err, test.want)
+				}
 			})
 		})
 	}
 }
 
-// runsOn shows the pod as running, as a kubelet does that has lost it.
-func runsOn(_ *testing.T, c *hosttasksim.Cluster) {
-	c.Edit(podOf(on("a")), func(pod map[string]any) { pod["status"] = map[string]any{"phase": "Running"} })
+// conflicts changes the pod so many times, each time before EKCO writes it.
+func conflicts(times int) func(*testing.T, *hosttasksim.Cluster) {
+	return func(_ *testing.T, c *hosttasksim.Cluster) {
+		c.BeforeEffect = func(effect string) {
+			if strings.HasPrefix(effect, "update ") && times > 0 {
+				times--
+				c.Edit(podOf(on("a")), func(map[string]any) {})
+			}
+		}
+	}
 }
 
 func removed(t *testing.T, c *hosttasksim.Cluster) {
@@ -133,20 +127,6 @@ func removed(t *testing.T, c *hosttasksim.Cluster) {
 func relabelled(_ *testing.T, c *hosttasksim.Cluster) {
 	c.Edit(podOf(on("a")), func(pod map[string]any) {
 		pod["metadata"].(map[string]any)["labels"].(map[string]any)[hosttask.LabelOwner] = "another"
-	})
-}
-
-// TestAConfirmationThatIsNotAnsweredIsNone: the pod may be there.
-func TestAConfirmationThatIsNotAnsweredIsNone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := leftBehind(t, map[string]hosttasksim.Program{"a": trial})
-		pass(5 * time.Second)
-		task, owner := on("a")
-		c.Forbid("get pods")
-		if confirmed, err := ekco(c).Confirm(t.Context(), task, owner); confirmed || !errors.Is(err, kube.ErrForbidden) {
-			t.Errorf("confirmed: %v, %v", confirmed, err)
-		}
-		pass(time.Minute)
 	})
 }
 

@@ -70,34 +70,6 @@ func (f File) AnyServes(ctx context.Context, addresses []string, node string) er
 	return fmt.Errorf("no API server answers this node at %s: %w", strings.Join(addresses, ", "), errors.Join(failures...))
 }
 
-// AnswersUntilEnd asks the API server at an address of this host every second, like [File.AnyServes], until ctx ends. It
-// returns the error of the last answer, or one that says so if ctx does not end before the timeout. It waits for the first
-// answer even if ctx ends.
-func (f File) AnswersUntilEnd(ctx context.Context, address, node string, timeout time.Duration) error {
-	config, err := f.clientOfAny()
-	if err != nil {
-		return err
-	}
-	var last error
-	first := context.WithoutCancel(ctx)
-	err = wait.PollUntilContextTimeout(ctx, askInterval, timeout, true, func(asking context.Context) (bool, error) {
-		if first != nil {
-			asking, first = first, nil
-		}
-		if err := get(asking, config, "https://"+address, leasePath(node), new(coordinationv1.Lease)); asking.Err() == nil {
-			last = err
-		}
-		return false, nil
-	})
-	switch {
-	case last != nil:
-		return fmt.Errorf("no API server answers this node at %s: %w", address, last)
-	case ctx.Err() == nil:
-		return fmt.Errorf("it was not confirmed within %s: %w", timeout, err)
-	}
-	return nil
-}
-
 // AwaitPod waits until a pod of the kubelet's node fits, according to the API server that answers at an address of
 // this host. It asks like [File.AnyServes]. After the timeout it returns the last error.
 func (f File) AwaitPod(ctx context.Context, address, namespace, name string, timeout time.Duration, fits func(*corev1.Pod) error) error {

@@ -72,7 +72,10 @@ func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalance
 	if unrestored != nil {
 		return fmt.Errorf("%w; %w: %w", failed, errNotRestored, unrestored)
 	}
-	return fmt.Errorf("%w; its former configuration and manifest were restored", failed)
+	if !on.Manifest {
+		unrestored = restart(h.ManifestPath())
+	}
+	return errors.Join(fmt.Errorf("%w; its former configuration and manifest were restored", failed), unrestored)
 }
 
 // errNotRestored says that the copies are still needed.

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/replicatedhq/ekco/internal/durable"
@@ -132,6 +134,31 @@ func writeManifest(path string, want manifest) (has manifest, written bool, err 
 		return has, false, fmt.Errorf("write %s: %w%s", path, err, advice(err))
 	}
 	return want, true, nil
+}
+
+// restartedAnnotation has the time at which HAProxy was restarted for a former configuration.
+const restartedAnnotation = "ekco.kurl.sh/restarted"
+
+// restart changes the manifest so that the kubelet restarts HAProxy. It changes an annotation alone: a liveness probe
+// that only opens a connection does not notice that HAProxy reaches no API server.
+func restart(path string) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		_, err = durable.Edit(path, maxManifest, func(present []byte) ([]byte, error) {
+			var pod unstructured.Unstructured
+			if err := yaml.Unmarshal(present, &pod.Object); err != nil {
+				return nil, err
+			}
+			if err := unstructured.SetNestedField(pod.Object, time.Now().UTC().Format(time.RFC3339), "metadata", "annotations", restartedAnnotation); err != nil {
+				return nil, err
+			}
+			return yaml.Marshal(pod.Object)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("have the kubelet restart HAProxy: %w", err)
+	}
+	return nil
 }
 
 // manifest has the fields that decide whether a manifest is written again.

@@ -17,8 +17,9 @@ import (
 // object is what a kubelet reads of a pod.
 type object struct {
 	Metadata struct {
-		Name string `json:"name"`
-		UID  string `json:"uid"`
+		Name        string            `json:"name"`
+		UID         string            `json:"uid"`
+		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
 		NodeName              string `json:"nodeName"`
@@ -52,7 +53,30 @@ func (c *Cluster) after(effect string) {
 	}
 }
 
-// remove ends a program that waits for the removal of its pod.
+// trialTakes is how long a program waits to be confirmed.
+const trialTakes = 90 * time.Second
+
+// confirmed waits until a pod is confirmed, and returns why it is not. The kubelet ends the program when its pod is
+// removed, if it learns of that.
+func (c *Cluster) confirmed(pod object, answers func() bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), trialTakes)
+	defer cancel()
+	c.mu.Lock()
+	c.removed[pod.Metadata.Name] = cancel
+	c.mu.Unlock()
+	for {
+		select {
+		case <-ctx.Done():
+			return errors.New("it was not confirmed")
+		case <-time.After(time.Second):
+		}
+		if now, _ := c.pod(pod.Metadata.Name); answers() && now.Metadata.Annotations[hosttask.AnnotationConfirmed] == "true" {
+			return nil
+		}
+	}
+}
+
+// remove ends a program that waits to be confirmed.
 func (c *Cluster) remove(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,12 +246,10 @@ func (c *Cluster) outcome(pod object, p Program) string {
 		result, err = p.Runs(args)
 	}
 	if err == nil && p.Trial != nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		c.mu.Lock()
-		c.removed[pod.Metadata.Name] = cancel
-		c.mu.Unlock()
-		err = p.Trial(ctx, args, func() { c.says(pod, line(func(out io.Writer) error { return hosttask.SayAndWait(out, result) })) })
+		err = p.Trial(args, func(answers func() bool) error {
+			c.says(pod, line(func(out io.Writer) error { return hosttask.SayAndWait(out, result) }))
+			return c.confirmed(pod, answers)
+		})
 	}
 	return line(func(out io.Writer) error { return hosttask.Say(out, result, err) })
 }

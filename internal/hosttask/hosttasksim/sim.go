@@ -46,8 +46,9 @@ type Program struct {
 	// Then returns why a task's second program, of another image, cannot run; nil if it can.
 	Then func(image string) error
 	// Trial is what it does after Runs if its task has [hosttask.Task.Trial]: it calls wait to report the result and
-	// wait for its removal, which ends the context. Its error replaces the result.
-	Trial func(ctx context.Context, args []string, wait func()) error
+	// wait until it is confirmed, as far as answers reports true; the error says why it is not. The error of Trial
+	// replaces the result.
+	Trial func(args []string, wait func(answers func() bool) error) error
 	// Runs does what it does, given its arguments; what it returns is what the program says.
 	Runs func(args []string) (result any, err error)
 }

@@ -26,10 +26,6 @@ import (
 const (
 	kubeletTakes = 2 * time.Second
 	haproxyTakes = time.Second
-	// trialTakes is the default of internal_load_balancer_trial, probeTakes how long the liveness probe of a HAProxy fails
-	// before that is restarted.
-	trialTakes = 90 * time.Second
-	probeTakes = 80 * time.Second
 	// leaseTakes is how long a kubelet may take to renew its Lease.
 	leaseTakes = time.Minute
 )
@@ -179,11 +175,10 @@ func (f *Fleet) keep(node string) {
 	h.former = content
 }
 
-// Trial is what EKCO's program does on a node after it has changed the configuration alone: it restores the former one
-// unless its pod is removed in time, while an API server answers through HAProxy. HAProxy is restarted then, as its
-// liveness probe does.
-func (f *Fleet) Trial(node string) func(ctx context.Context, args []string, wait func()) error {
-	return func(ctx context.Context, args []string, wait func()) error {
+// Trial is what EKCO's program does on a node after it has changed the configuration alone: it restores the former one,
+// and has HAProxy restarted, unless it is confirmed in time while an API server answers through HAProxy.
+func (f *Fleet) Trial(node string) func(args []string, wait func(answers func() bool) error) error {
+	return func(args []string, wait func(answers func() bool) error) error {
 		has := func(prefix string) bool {
 			return slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, prefix) })
 		}
@@ -197,23 +192,14 @@ func (f *Fleet) Trial(node string) func(ctx context.Context, args []string, wait
 		if err != nil || former == nil || slices.Equal(config, former) {
 			return err
 		}
-		wait()
-		select {
-		case <-ctx.Done():
-			if !f.isBroken(node) {
-				return nil
-			}
-		case <-time.After(trialTakes):
+		if err = wait(func() bool { return !f.isBroken(node) }); err == nil {
+			return nil
 		}
 		if err := os.WriteFile(f.Host(node).ConfigPath(), former, 0o644); err != nil {
 			panic(err)
 		}
-		time.AfterFunc(probeTakes, func() {
-			if f.isBroken(node) {
-				f.Restart(node)
-			}
-		})
-		return &hosttask.WorseError{Err: errors.New("no API server answers this node; its former configuration and manifest were restored")}
+		time.AfterFunc(kubeletTakes, func() { f.Restart(node) })
+		return &hosttask.WorseError{Err: fmt.Errorf("%w; its former configuration and manifest were restored", err)}
 	}
 }
 

@@ -170,7 +170,14 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) error 
 	if seen.State != hosttask.Reported { // err says why, if it may come yet
 		return err
 	}
-	if err := r.Verify(ctx, step, in.Task.Node, seen.Result); err != nil {
+	result := seen.Result
+	if err = nil; r.Read != nil {
+		result, err = r.Read(result)
+	}
+	if err == nil {
+		err = r.Verify(ctx, step, in.Task.Node, result)
+	}
+	if err != nil {
 		step.Log.Warn("a change was not verified, and is taken back", "node", in.Task.Node, "error", err)
 		return nil
 	}

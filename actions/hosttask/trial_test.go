@@ -16,7 +16,6 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
-	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -38,7 +37,7 @@ func tries(kept func()) hosttasksim.Program {
 func trying(w *actionstest.World, verify func(ctx context.Context, e *estate) error) (e *estate, kept func() int64) {
 	e = newEstate(w, "a")
 	var count atomic.Int64
-	e.limit = 3 * time.Minute
+	e.limit = 150 * time.Second
 	e.verify = func(ctx context.Context, _ actions.StepContext, node string, result json.RawMessage) error {
 		if node != "a" || string(result) != `{"node":"a"}` {
 			w.T.Errorf("it is to verify %s on node %s", result, node)
@@ -238,7 +237,7 @@ func TestAConfirmationThatFailsIsRepeated(t *testing.T) {
 				r := e.Start(e.config())
 				e.Pass(15 * time.Second)
 				step := e.step()
-				if step.Done() || step.Failures == 0 || !strings.Contains(step.LastError, kube.ErrUnavailable.Error()) || !slices.Equal(e.Pods(), []string{"a Running"}) {
+				if step.Done() || step.Failures == 0 || !strings.Contains(step.LastError, "confirm host task paint on node a: ") || !slices.Equal(e.Pods(), []string{"a Running"}) {
 					t.Errorf("before: %+v; the pods are %q", step, e.Pods())
 				}
 				r.End()

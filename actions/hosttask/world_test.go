@@ -44,7 +44,7 @@ type estate struct {
 	read func(json.RawMessage) (json.RawMessage, error)
 	// quota has the namespace's quota used up.
 	quota atomic.Bool
-	// away is until when the API server removes no pods.
+	// away is until when the API server changes no pods.
 	away time.Time
 }
 
@@ -162,10 +162,18 @@ func (m mortal) CreateObject(ctx context.Context, ref kube.Ref, object json.RawM
 	return answer, err
 }
 
-func (m mortal) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
+func (m mortal) ReplaceObject(ctx context.Context, ref kube.Ref, object json.RawMessage) (answer json.RawMessage, err error) {
 	if time.Now().Before(m.away) {
-		return fmt.Errorf("delete %s: %w", name, kube.ErrUnavailable)
+		return nil, kube.ErrUnavailable
 	}
+	err = m.fuse.Around("update "+ref.String(), func() (err error) {
+		answer, err = m.Cluster.ReplaceObject(ctx, ref, object)
+		return err
+	})
+	return answer, err
+}
+
+func (m mortal) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
 	return m.fuse.Around("delete "+name, func() error { return m.Cluster.ForceDeletePod(ctx, namespace, name, uid) })
 }
 

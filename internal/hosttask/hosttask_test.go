@@ -96,8 +96,13 @@ func TestAPodRunsOnceOnItsNodeWhateverTaintsThatHas(t *testing.T) {
 	}
 	if container := spec.Containers[0]; container.Image != look.Image || container.ImagePullPolicy != corev1.PullIfNotPresent ||
 		!cmp.Equal(container.Command, []string{"/usr/bin/ekco"}) || !cmp.Equal(container.Args, look.Args) ||
-		!cmp.Equal(container.Env, []corev1.EnvVar{{Name: "HOSTNAME", Value: "w1"}}) {
+		!cmp.Equal(container.Env[0], corev1.EnvVar{Name: "HOSTNAME", Value: "w1"}) {
 		t.Errorf("it runs %+v", container)
+	}
+	for i, path := range map[int]string{1: "metadata.name", 2: "metadata.namespace"} {
+		if from := spec.Containers[0].Env[i].ValueFrom; from == nil || from.FieldRef.FieldPath != path {
+			t.Errorf("its environment is %+v", spec.Containers[0].Env)
+		}
 	}
 	if pod.Labels["app"] != "" {
 		t.Error("it has the label by which installers know EKCO's own pod")

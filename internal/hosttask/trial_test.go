@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// trial is a program that takes its change back unless it is confirmed within 90 s.
+// trial is a program that takes its change back unless it is confirmed within 25 s.
 var trial = hosttasksim.Program{Trial: func(_ []string, wait func(func() bool) error) error {
 	if err := wait(func() bool { return true }); err != nil {
 		return &hosttask.WorseError{Err: err}
@@ -59,7 +59,7 @@ func TestOnlyATrialThatSaysThatItWaitsHasReported(t *testing.T) {
 func TestATrialThatTookItsChangeBackIsLostAndWorse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := leftBehind(t, map[string]hosttasksim.Program{"a": trial})
-		pass(100 * time.Second)
+		pass(40 * time.Second)
 		task, owner := on("a")
 		task.Trial = true
 		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || !seen.Worse || seen.Why != "it was not confirmed" {

@@ -110,7 +110,7 @@ func (f File) clientOfAny() (*rest.Config, error) {
 	}
 	server, err := url.Parse(config.Host)
 	if err != nil {
-		return nil, fmt.Errorf("read the server in %s: %w", f.Path, err)
+		return nil, fmt.Errorf("the server in %s is no URL: %s", f.Path, Redacted(config.Host)) // the error has the password
 	}
 	config.ServerName = cmp.Or(config.ServerName, server.Hostname())
 	return config, nil

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,21 +201,6 @@ func TestAwaitReturnsTheErrorThatSaysMost(t *testing.T) {
 	}
 }
 
-// proxied is [leased] at another address than that of the kubeconfig's server, as through HAProxy. It answers the nth
-// question with the nth of these statuses, and later ones with the last.
-func proxied(t *testing.T, statuses ...int) (file File, address string, asked *atomic.Int32) {
-	t.Helper()
-	asked = new(atomic.Int32)
-	file, server := leased(t, ofToken, func(w http.ResponseWriter, r *http.Request) {
-		if got := r.URL.Path + " " + r.Header.Get("Authorization"); got != leasePath("worker-1")+" Bearer abc" {
-			t.Errorf("asked for %q", got)
-		}
-		serves(t, statuses[min(int(asked.Add(1)), len(statuses))-1], renewedAt)(w, r)
-	})
-	elsewhere(t, file)
-	return file, strings.TrimPrefix(server, "https://"), asked
-}
-
 // elsewhere points the kubeconfig to a name that the server's certificate has.
 func elsewhere(t *testing.T, file File) {
 	t.Helper()
@@ -225,5 +210,21 @@ func elsewhere(t *testing.T, file File) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAServerThatIsNoURLIsNamedWithoutItsPassword: the error goes on record.
+func TestAServerThatIsNoURLIsNamedWithoutItsPassword(t *testing.T) {
+	file, _ := leased(t, ofToken, http.NotFound)
+	content, err := os.ReadFile(file.Path)
+	if err == nil {
+		server := regexp.MustCompile(`server: .*`).ReplaceAll(content, []byte("server: https://admin:s3cret@10.0.0.1:64a43"))
+		err = os.WriteFile(file.Path, server, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.AnyServes(t.Context(), []string{"127.0.0.1:1"}, "worker-1"); err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "10.0.0.1:64a43") {
+		t.Error(err)
 	}
 }

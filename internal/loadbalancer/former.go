@@ -52,7 +52,8 @@ func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalance
 	if len(f) == 0 {
 		return failed
 	}
-	if failed == nil {
+	tried := failed == nil
+	if tried {
 		for _, file := range f {
 			failed = errors.Join(failed, file.Changed())
 		}
@@ -72,7 +73,7 @@ func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalance
 	if unrestored != nil {
 		return fmt.Errorf("%w; %w: %w", failed, errNotRestored, unrestored)
 	}
-	if !on.Manifest {
+	if tried && !on.Manifest {
 		unrestored = restart(h.ManifestPath())
 	}
 	return errors.Join(fmt.Errorf("%w; its former configuration and manifest were restored", failed), unrestored)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/replicatedhq/ekco/internal/durable"
 	"github.com/replicatedhq/ekco/internal/hosttask"
@@ -26,6 +28,28 @@ func confirming(t *testing.T, confirm func(context.Context, journal.LoadBalancer
 	}
 	h.Confirm = confirm
 	return h
+}
+
+// expectRestart expects that the manifest differs from EKCO's in one annotation, and removes that.
+func (h Host) expectRestart(t *testing.T) {
+	t.Helper()
+	var was, is map[string]any
+	text, err := Manifest("haproxy:2")
+	for content, into := range map[string]*map[string]any{text: &was, contentOf(t, h.ManifestPath()): &is} {
+		err = errors.Join(err, yaml.Unmarshal([]byte(content), into))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations, _ := is["metadata"].(map[string]any)["annotations"].(map[string]any)
+	restarted, _ := annotations[restartedAnnotation].(string)
+	at, err := time.Parse(time.RFC3339, restarted)
+	if delete(annotations, restartedAnnotation); err != nil || time.Since(at).Abs() > time.Hour || !reflect.DeepEqual(was, is) {
+		t.Errorf("restarted at %q: %v; its manifest is %v", restarted, err, is)
+	}
+	if err := os.WriteFile(h.ManifestPath(), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // copies returns the paths of the copies of former files.
@@ -78,6 +102,9 @@ func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewOnes(t *testing.T)
 			}
 			if copies := h.copies(t); len(copies) > 0 || asked != test.asked {
 				t.Errorf("asked %d times; left is %q", asked, copies)
+			}
+			if err != nil && test.image == "haproxy:2" {
+				h.expectRestart(t)
 			}
 			expectHost(t, h, test.servers, test.has)
 		})
@@ -290,6 +317,9 @@ func TestAConfigurationAloneIsTriedAsWell(t *testing.T) {
 				}
 				if failed := is || test.primaries[0] == "a b"; failed != (err != nil) || asked != test.asked || len(h.copies(t)) > 0 || !failed && on.Config != (asked > 0) {
 					t.Errorf("%v: %+v; asked %d times; left is %q", err, on, asked, h.copies(t))
+				}
+				if is {
+					h.expectRestart(t)
 				}
 				expectHost(t, h, test.has, "haproxy:2")
 			})

@@ -1,12 +1,20 @@
 package ring
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/crashpoints"
@@ -154,6 +162,73 @@ func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[stri
 	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", "were restored")
 	f.stops(last)
 	return before, after
+}
+
+// TestATrialThatSomebodyEndsIsTakenBack: HAProxy has not read the bad configuration by then, and would later.
+func TestATrialThatSomebodyEndsIsTakenBack(t *testing.T) {
+	for name, ends := range map[string]func(*fleet, *incarnation) error{
+		"its pod is deleted": func(f *fleet, _ *incarnation) error {
+			pod := f.cluster.Pods()
+			if len(pod) != 1 || pod[0] != "w0 Running" {
+				f.t.Errorf("the pods are %q", pod)
+			}
+			return f.evict("w0")
+		},
+		"its action is cancelled": func(f *fleet, in *incarnation) error {
+			return in.Backend(nil).Cancel(f.t.Context(), api.ActionCommand{Action: f.state().OpenActions()[0].ID, Actor: "cli:a"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHAProxies(t, func(f *fleet) {
+				names := []string{"p1", "p2", "p3", "w0", "w1"}
+				in := f.live(nil)
+				pass(time.Minute)
+				f.joins(names...)
+				f.inStep(20*time.Minute, "haproxy:1", 3, nil)
+				f.haproxies.Break("w0", loadbalancersim.Faults{Deaf: true})
+				f.joins("p9")
+				cut := &cutOff{fleet: f, ever: map[string]bool{}}
+				f.haproxies.Poison(f.nodes["p9"].String(), cut.tell)
+				for range 60 {
+					if f.haproxies.Came("w0").Servers == 4 {
+						break
+					}
+					pass(time.Second)
+				}
+				pass(3 * time.Second)
+				if err := ends(f, in); err != nil {
+					t.Fatal(err)
+				}
+				pass(5 * time.Second)
+				if came := f.haproxies.Came("w0"); came.Servers != 3 {
+					t.Errorf("the load balancer of w0 is %+v", came)
+				}
+				f.haproxies.Break("w0", loadbalancersim.Faults{})
+				pass(30 * time.Minute)
+				for _, name := range names {
+					if came := f.haproxies.Came(name); came.Servers != 3 || !came.InStep || cut.ever[name] {
+						t.Errorf("the load balancer of %s is %+v; it is cut off: %t", name, came, cut.ever[name])
+					}
+				}
+				if len(cut.ever) > 1 {
+					t.Errorf("cut off were, and are, %v", cut.ever)
+				}
+				f.stops(in)
+			})
+		})
+	}
+}
+
+// evict deletes the pods of host tasks on a node.
+func (f *fleet) evict(node string) error {
+	list, err := f.ListObjects(f.t.Context(), kube.Ref{Version: "v1", Resource: "pods", Namespace: hosttasksim.Namespace}, hosttask.LabelHostTask, "true")
+	for _, raw := range list {
+		var pod corev1.Pod
+		if err = errors.Join(err, json.Unmarshal(raw, &pod)); err == nil && pod.Spec.NodeName == node {
+			err = f.ForceDeletePod(f.t.Context(), pod.Namespace, pod.Name, string(pod.UID))
+		}
+	}
+	return err
 }
 
 // leadsToADeadServer changes the server of all kubelets to that, and returns how much EKCO did before and in all. No

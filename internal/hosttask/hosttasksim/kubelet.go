@@ -53,13 +53,10 @@ func (c *Cluster) after(effect string) {
 	}
 }
 
-// trialTakes is how long a program waits to be confirmed.
-const trialTakes = 90 * time.Second
-
-// confirmed waits until a pod is confirmed, and returns why it is not. The kubelet ends the program when its pod is
-// removed, if it learns of that.
+// confirmed waits until a pod is confirmed, for half the time that it has, and returns why it is not. The kubelet ends
+// the program when its pod is removed.
 func (c *Cluster) confirmed(pod object, answers func() bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), trialTakes)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(pod.Spec.ActiveDeadlineSeconds)*time.Second/2)
 	defer cancel()
 	c.mu.Lock()
 	c.removed[pod.Metadata.Name] = cancel

@@ -7,6 +7,7 @@
 package hosttask
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,8 +40,8 @@ type Work struct {
 	// is asked a few times.
 	Partial bool
 	// Unless says by what the action has come to why the program is not to be run on a node
-	// after all, or "". That is an outcome then as well. nil says nothing.
-	Unless func(record journal.ActionRecord, node string) (why string)
+	// after all, or "". That is an outcome then as well. nil says nothing. An error is handled like one of the API server.
+	Unless func(ctx context.Context, record journal.ActionRecord, node string) (why string, err error)
 	// Named has the end of the action name the nodes on which it could not be done, and why: also one
 	// that was replaced by another of its name, on which nothing was done.
 	Named bool
@@ -143,9 +144,14 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 	}
 	repeated := step.Action.Steps[step.Planned.ID].Attempts > 1 // then nobody knows what has run
 	if r.Unless != nil {
-		if why := r.Unless(step.Action, in.Task.Node); why != "" {
-			seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
-			if err == nil && seen.State == hosttask.Absent {
+		why, err := r.Unless(ctx, step.Action, in.Task.Node)
+		if why != "" || err != nil {
+			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
+			switch err = cmp.Or(err, unseen); {
+			case unseen == nil && seen.State != hosttask.Absent: // it runs already
+			case err != nil:
+				return r.answer(err, in.Task.Node, r.patient(step), repeated)
+			default:
 				return r.lacking(in.Task.Node, Outcome{Missing: notRun(repeated) + why, Failed: repeated})
 			}
 		}

@@ -38,11 +38,21 @@ const (
 // the new one.
 const Confirm = "--confirm"
 
+// readyTimeout is how long a changed node may be not ready before the change stops. readyInterval is between two looks.
+const (
+	readyTimeout  = 30 * time.Second
+	readyInterval = 2 * time.Second
+)
+
+// wasLost ends the reason why no further node is changed if one is not ready after its change.
+const wasLost = " stopped being ready after its change"
+
 // nodesAtOnce is the maximum number of nodes that are changed at the same time.
 const nodesAtOnce = 10
 
 // changing returns the action that points all kubelets to another address. A node that does not answer
-// does not block the others. After the program has failed on one node, no further node is changed.
+// does not block the others. After the program has failed on one node, or a changed node stopped being ready, no
+// further node is changed.
 func (p Parts) changing() actions.Definition {
 	steps := p.setting().Steps()
 	steps[journal.StepWriteLoadBalancer] = p.balancing().Steps()[journal.StepWriteLoadBalancer]
@@ -55,25 +65,77 @@ func (p Parts) changing() actions.Definition {
 // balancing is the work on the load balancer of a node, before its kubelet connects to it.
 func (p Parts) balancing() hosttask.Work {
 	work := p.work()
-	work.Partial, work.Unless = true, notServing
+	work.Partial, work.Unless = true, p.orLost(notServing)
 	return work
 }
 
 // checkingFirst is the check on a node before any load balancer is written.
 func (p Parts) checkingFirst() hosttask.Work {
 	work := p.checking()
-	work.Partial, work.Unless = true, notServing
+	work.Partial, work.Unless = true, p.orLost(notServing)
 	return work
 }
 
 // setting is the work on the kubeconfigs of a node.
 func (p Parts) setting() hosttask.Work {
-	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepSetKubeconfigs, Partial: true, Named: true, Unless: unless}
+	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepSetKubeconfigs, Partial: true, Named: true, Unless: p.orLost(unless)}
 }
 
 // unless says why the kubelet of a node must keep its server, or "".
 func unless(record journal.ActionRecord, node string) string {
 	return cmp.Or(unserved(record, node), stopped(record))
+}
+
+// orLost returns [hosttask.Work.Unless]: it asks why first, and then looks for a node that was lost after its change.
+func (p Parts) orLost(why func(record journal.ActionRecord, node string) string) func(context.Context, journal.ActionRecord, string) (string, error) {
+	return func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
+		if why := why(record, node); why != "" {
+			return why, nil
+		}
+		return p.lost(ctx, record, node)
+	}
+}
+
+// lost says which other node is not ready although this action has changed it, or "". Once that was the reason of a
+// step, it stays so if the node is back later. A kubelet that was just restarted gets readyTimeout: it may report its
+// node as not ready at first.
+func (p Parts) lost(ctx context.Context, record journal.ActionRecord, node string) (why string, err error) {
+	changed := map[string]string{} // the UID of each
+	for _, planned := range record.Plan.Steps {
+		outcome := outcomeOf(record, planned.ID)
+		if _, why, is := strings.Cut(outcome.Missing, ", because "); is && strings.HasSuffix(why, wasLost) {
+			return why, nil
+		}
+		var in struct{ Task tasks.Task }
+		if does := planned.Does; len(outcome.Result) == 0 || does != journal.StepWriteLoadBalancer && does != journal.StepSetKubeconfigs {
+			continue
+		}
+		if err := json.Unmarshal(planned.Input, &in); err != nil {
+			return "", fmt.Errorf("read the input of %s: %w", planned.ID, err)
+		}
+		if in.Task.Node != node { // its own task reports its state
+			changed[in.Task.Node] = in.Task.NodeUID
+		}
+	}
+	for end := time.Now().Add(readyTimeout); len(changed) > 0; {
+		nodes, err := p.Nodes.ListNodes(ctx)
+		if err != nil {
+			return "", kube.Lacking(err, "list", "nodes")
+		}
+		i := slices.IndexFunc(nodes, func(n kube.Node) bool { return changed[n.Name] == n.UID && tasks.NotReady(n) != "" })
+		switch {
+		case i < 0:
+			return "", nil
+		case !time.Now().Before(end):
+			return "node " + nodes[i].Name + wasLost, nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(readyInterval):
+		}
+	}
+	return "", nil
 }
 
 // stopped says why no further node is changed, or "".

@@ -32,12 +32,14 @@ func (f fleetNodes) ListNodes(context.Context) (all []kube.Node, err error) {
 }
 
 // kindsOf are the actions of an EKCO in a cluster of these nodes.
-func (w *world) kindsOf(names ...string) []actions.Definition {
+func (w *world) kindsOf(names ...string) []actions.Definition { return w.kindsIn(fleetNodes(names)) }
+
+func (w *world) kindsIn(nodes loadbalancer.Nodes) []actions.Definition {
 	return loadbalancer.New(loadbalancer.Parts{
 		Tasks:   hosttask.New(w.Cluster, w.Cluster, hosttasksim.Namespace, slog.New(slog.DiscardHandler)),
 		Running: w.fleet, Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"},
 		List: balancer.NewList(w.Cluster, hosttasksim.Namespace), Restarted: func() {}, Noted: func() {},
-		Nodes: fleetNodes(names), HAProxy: first, Trial: 90 * time.Second, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
+		Nodes: nodes, HAProxy: first, Trial: 90 * time.Second, SetKubeconfigs: []string{"host-task", "set-kubeconfig-server"},
 	})
 }
 

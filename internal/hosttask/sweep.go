@@ -138,7 +138,7 @@ func (t *Tasks) whyLost(ctx context.Context, pod *corev1.Pod) (why string, err e
 	case err != nil:
 		return "", err
 	}
-	return away(node), nil
+	return NotReady(node), nil
 }
 
 // taskOf returns what a pod shows of its task.

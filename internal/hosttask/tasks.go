@@ -225,14 +225,14 @@ func (t *Tasks) Takes(ctx context.Context, task Task) error {
 	case node.UID != task.NodeUID:
 		return &NodeError{Why: "node " + task.Node + " was replaced by another of its name", Gone: true, Replaced: true}
 	}
-	if why := away(node); why != "" {
+	if why := NotReady(node); why != "" {
 		return &NodeError{Why: why}
 	}
 	return nil
 }
 
-// away returns why a node cannot take a task now, or "".
-func away(node kube.Node) string {
+// NotReady returns why a node cannot take a task now, or "".
+func NotReady(node kube.Node) string {
 	for _, taint := range node.Facts.Taints {
 		switch taint.Key {
 		case journal.TaintUnreachable:

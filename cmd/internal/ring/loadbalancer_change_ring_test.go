@@ -205,6 +205,43 @@ func TestChangeStopsAtTheFirstNodeWhereItFails(t *testing.T) {
 	})
 }
 
+func TestChangeStopsIfAChangedNodeIsLost(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		f.settings.Enabled = false
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins("p1", "w1", "w2", "w3")
+		program := f.haproxies.Program("w1")
+		f.cluster.Set("w1", hosttasksim.Program{Runs: func(args []string) (any, error) {
+			f.server.Put(f.node("w1", observerstest.Unreachable(time.Now())))
+			return program(args)
+		}})
+		pass(10 * time.Second)
+		input := journal.KubeconfigsInput{Server: external}
+		if _, err := f.change(in, "cli:a", input); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Minute)
+		const lost = "node w2 is left alone: nothing was changed here, because node w1 stopped being ready after its change"
+		if all, ended := f.changed(); len(all) != 4 || !strings.HasPrefix(ended, "partial: "+lost) {
+			t.Errorf("it ended %q, after %q", ended, all)
+		}
+		f.led(external, 1, "w1")
+		f.led("", 0, "p1", "w2", "w3")
+		f.says("the verdict", f.verdict(in), `"verdict":"needs_you"`, `"thing":"kubeconfigs/cluster"`)
+		f.cluster.Set("w1", hosttasksim.Program{Runs: program})
+		f.joins("w1")
+		pass(10 * time.Second)
+		if _, err := f.change(in, "cli:a", input); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Minute)
+		f.led(external, 1, "p1", "w2", "w3")
+		f.clean()
+		f.stops(in)
+	})
+}
+
 func TestWithInternalNoKubeletIsLedToAHAProxyThatDoesNotServe(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
 		f.settings.Enabled = false // the installer sets it later

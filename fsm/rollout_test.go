@@ -3,6 +3,7 @@ package fsm
 import (
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestRolloutBatchGrowsFromOneNode(t *testing.T) {
@@ -15,5 +16,24 @@ func TestRolloutBatchGrowsFromOneNode(t *testing.T) {
 	}
 	if got := RolloutBatch(1000, 1); got != 1 {
 		t.Errorf("with limit 1 the batch is %d", got)
+	}
+}
+
+func TestLostSoonAfterAChange(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		changed       time.Time
+		was, is, want bool
+	}{
+		{now.Add(-time.Minute), true, false, true},
+		{now.Add(-time.Minute), true, true, false},
+		{now.Add(-time.Minute), false, false, false},
+		{now.Add(-time.Minute), false, true, false},
+		{now.Add(-blamedFor), true, false, false},
+		{time.Time{}, true, false, false},
+	} {
+		if got := LostSoonAfter(c.changed, c.was, c.is, now); got != c.want {
+			t.Errorf("%+v: got %t", c, got)
+		}
 	}
 }

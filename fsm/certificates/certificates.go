@@ -68,6 +68,10 @@ type certificates struct {
 	RenewedBy string    `json:"renewed_by,omitempty"`
 	// Looked is the last look at those of a control plane.
 	Looked looked `json:"looked,omitzero"`
+	// ChangedAt is the end of the last renewal that renewed some of a control plane.
+	ChangedAt time.Time `json:"changed_at,omitzero"`
+	// Worse is set from when the node stopped being ready during or soon after that, until it is ready again.
+	Worse bool `json:"worse,omitempty"`
 }
 
 func of(t *fsm.Thing) *certificates { return t.Data.(*certificates) }

@@ -35,6 +35,22 @@ func newMachine() machine {
 
 func (machine) New(*fsm.Thing) any { return &certificates{} }
 
+// Observed implements [fsm.Observing].
+func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
+	was := of(t).Facts.On
+	if err := m.Objects.Observed(t, e, facts); err != nil {
+		return err
+	}
+	of(t).seen(was, e.Time)
+	return nil
+}
+
+// Gone implements [fsm.Observing].
+func (m machine) Gone(t *fsm.Thing, e journal.Event, reason string) {
+	m.Objects.Gone(t, e, reason)
+	of(t).Worse = false
+}
+
 // Table has a way from each state to each other one: facts can change in any way.
 func (m machine) Table() fsm.Table {
 	all := fsm.Names(Valid, Due, Renewing, Foreign, Unrenewed, Unreadable, Unknown, Absent)
@@ -171,9 +187,9 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 }
 
 // Ended keeps when they were renewed last.
-func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
+func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if rec.Kind != journal.ActionRenewCertificate {
-		endedOnPrimary(t, rec)
+		endedOnPrimary(t, rec, ended.Outcome, s.Time)
 	} else if renewed := rec.Steps[journal.StepRenewCertificate]; renewed.Done() && !rec.Request.DryRun && isNew(rec, renewed.Outputs) {
 		of(t).RenewedAt, of(t).RenewedBy = renewed.DoneAt, rec.ID
 	}
@@ -190,8 +206,8 @@ func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
 	return !journal.CertificateFacts{Certificates: left.Certificates}.Ends().Equal(input.Ends)
 }
 
-// Ages has nothing to visit: nothing destructive is counted from a time here.
-func (machine) Ages(*fsm.Thing, func(*time.Time)) {}
+// Ages visits the time from which is counted whether a renewal is to blame for a lost node.
+func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).ChangedAt) }
 
 // Past visits when they were renewed.
 func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }

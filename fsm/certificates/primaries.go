@@ -52,7 +52,7 @@ func primaryKinds() []fsm.ActionKind {
 }
 
 // RuleRollout keeps EKCO from renewing the certificates of other primaries while one is worse off after its own
-// renewal: its node is not ready, or a component did not come back with the new certificates.
+// renewal: its node stopped being ready, or a component did not come back with the new certificates.
 const RuleRollout = "ControlPlaneRollout"
 
 // rolloutRule is not [fsm.Rule.ToBegin]: the renewals of several primaries are open at the same time, so each
@@ -61,15 +61,49 @@ func rolloutRule() fsm.Rule {
 	return fsm.Rule{
 		Name: RuleRollout, NeedsPerson: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
-			rec := worseAfter(w)
-			return rec != nil && rec.Subject != t.Subject && !isUrgent(t, w.Now)
+			return stoppedFor(t, w) != "" && !isUrgent(t, w.Now)
 		},
-		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
-			rec := worseAfter(w)
-			node, _ := journal.ControlPlaneOn(rec.Subject)
-			return fsm.StoppedBy(rec, "node "+node, ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
-		},
+		Reason: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string { return stoppedFor(t, w) },
 	}
+}
+
+// stoppedFor says which other primary stops the renewal of one, why, and what to do; "" for none.
+func stoppedFor(t *fsm.Thing, w *fsm.World) string {
+	if rec := worseAfter(w); rec != nil && rec.Subject != t.Subject {
+		node, _ := journal.ControlPlaneOn(rec.Subject)
+		return fsm.StoppedBy(rec, "node "+node, ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
+	}
+	for _, node := range lostAfter(w) {
+		if journal.ControlPlaneCertificates(node).Name != t.Name {
+			return "node " + node + " stopped being ready soon after its certificates were renewed; repair or purge it: then EKCO renews those of other primaries"
+		}
+	}
+	return ""
+}
+
+// lostAfter returns the nodes that stopped being ready soon after a renewal of theirs, sorted.
+func lostAfter(w *fsm.World) []string {
+	return w.Sum(Machine, func() any {
+		var lost []string
+		for _, t := range w.Things {
+			if t.Machine() == Machine && of(t).Worse {
+				node, _ := journal.ControlPlaneOn(t.Subject)
+				lost = append(lost, node)
+			}
+		}
+		slices.Sort(lost)
+		return lost
+	}).([]string)
+}
+
+// seen notes whether the node of a control plane, which was that, is lost after a renewal.
+func (c *certificates) seen(was *journal.Primary, now time.Time) {
+	on := c.Facts.On
+	if on == nil || was == nil || on.UID != was.UID {
+		c.ChangedAt, c.Worse = time.Time{}, false
+		return
+	}
+	c.Worse = !on.Ready && (c.Worse || fsm.LostSoonAfter(c.ChangedAt, was.Ready, on.Ready, now))
 }
 
 // urgentWithin is how long before its end a certificate is renewed in any case: with it, the API server serves
@@ -175,7 +209,7 @@ func every(w *fsm.World) time.Duration {
 }
 
 // endedOnPrimary keeps what an action about a control plane's certificates has come to.
-func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord) {
+func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Outcome, now time.Time) {
 	node, _ := journal.ControlPlaneOn(t.Subject)
 	input, err := journal.InputOf[journal.PrimaryInput](rec.Request)
 	if err != nil || rec.Request.DryRun {
@@ -186,20 +220,25 @@ func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord) {
 		does = journal.StepRenewControlPlane
 	}
 	step := rec.Steps[does+" "+node]
-	var outcome struct {
+	var left struct {
 		Result struct {
 			Rotated []string `json:"rotated"`
 		} `json:"result"`
 		Missing string `json:"missing"`
 	}
-	if len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &outcome) != nil {
-		outcome.Missing = "the last look came to nothing"
+	if len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &left) != nil {
+		left.Missing = "the last look came to nothing"
 	}
 	switch {
 	case rec.Kind == journal.ActionLookAtCertificates:
-		of(t).Looked = looked{input.UID, outcome.Missing}
-	case step.Done() && len(outcome.Result.Rotated) > 0:
-		of(t).RenewedAt, of(t).RenewedBy = step.DoneAt, rec.ID
+		of(t).Looked = looked{input.UID, left.Missing}
+	case step.Done() && len(left.Result.Rotated) > 0:
+		c := of(t)
+		c.RenewedAt, c.RenewedBy = step.DoneAt, rec.ID
+		if on := c.Facts.On; on != nil && on.UID == input.UID {
+			// The reason of a renewal that left its node lost offers to cancel it.
+			c.ChangedAt, c.Worse = now, !on.Ready && outcome != journal.OutcomeCancelled
+		}
 	}
 }
 

@@ -414,8 +414,8 @@ func TestNoOtherPrimaryIsRenewedAfterOneDidNotComeBack(t *testing.T) {
 				t.Errorf("after %s it refuses %s: %t", after, of.Name, got)
 			}
 		}
-		if stopped && !strings.Contains(rule.Reason(world, nil, nil), "ekco retry "+first.ID) {
-			t.Errorf("after %s: %s", after, rule.Reason(world, nil, nil))
+		if reason := rule.Reason(world, w.S.Things[fsm.Key(p2)], nil); stopped && !strings.Contains(reason, "ekco retry "+first.ID) {
+			t.Errorf("after %s: %s", after, reason)
 		}
 	}
 	bad := &journal.StepFailed{Step: step, Attempt: 1, Error: "one certificate cannot be renewed"}
@@ -432,4 +432,220 @@ func TestNoOtherPrimaryIsRenewedAfterOneDidNotComeBack(t *testing.T) {
 	write(&journal.StepFailed{Step: step, Attempt: 2, Error: "x", Worse: true})
 	write(&journal.StepDone{Step: step, Attempt: 3})
 	wants("success", false)
+}
+
+// due are facts of certificates that are due on a primary.
+func (w *world) due(uid string, ready bool) journal.CertificateFacts {
+	return w.on(20*day, func(f *journal.CertificateFacts) { f.On.UID, f.On.Ready = uid, ready })
+}
+
+// renewed has three primaries with certificates that are due, and renews those of p1.
+func (w *world) renewed(outcome journal.Outcome, rotated ...string) {
+	w.T.Helper()
+	for _, of := range []journal.Subject{p1, p2, p3} {
+		w.observe(of, w.due("uid-1", true))
+		w.looks(of, "nobody has looked", w.due("uid-1", true))
+	}
+	w.renewsAgain(nil, outcome, rotated...)
+}
+
+// renewsAgain renews those of p1; before its end, there is a chance to do something else.
+func (w *world) renewsAgain(before func(), outcome journal.Outcome, rotated ...string) {
+	w.T.Helper()
+	rec := w.openOn(p1, journal.ActionRenewControlPlane)
+	if rec == nil {
+		w.T.Fatalf("refused: %+v", w.S.Refusals)
+	}
+	w.Play(rec, journal.StepRenewControlPlane+" p1", map[string]any{"result": journal.ControlPlaneRenewed{Rotated: rotated}})
+	if before != nil {
+		before()
+	}
+	w.End(rec, outcome)
+}
+
+// stopped wants the renewals of the others to be stopped by these nodes, and those of p1 by none.
+func (w *world) stopped(when string, by ...string) {
+	w.T.Helper()
+	rule, world := rolloutRule(), fsm.Look(w.S, w.P, w.Now)
+	for _, of := range []journal.Subject{p1, p2, p3} {
+		want := ""
+		for _, node := range slices.Backward(by) {
+			if of != journal.ControlPlaneCertificates(node) {
+				want = "node " + node + " stopped being ready soon after its certificates were renewed; repair or purge it: then EKCO renews those of other primaries"
+			}
+		}
+		thing, reason := w.S.Things[fsm.Key(of)], ""
+		if rule.Refuses(world, thing, nil) {
+			reason = rule.Reason(world, thing, nil)
+		}
+		if reason != want {
+			w.T.Errorf("%s, %s is refused because %q, want %q", when, of.Name, reason, want)
+		}
+	}
+}
+
+var p3 = journal.ControlPlaneCertificates("p3")
+
+func TestNodeLostSoonAfterItsRenewalStopsOthers(t *testing.T) {
+	w := newPrimaries(t)
+	w.renewed(journal.OutcomeDone, "admin.conf")
+	w.stopped("after the renewal")
+	w.Pass(5*time.Minute - time.Second)
+	w.observe(p2, w.due("uid-1", false))
+	w.stopped("after the loss of a node that was not renewed")
+	w.observe(p1, w.due("uid-1", false))
+	w.stopped("after the loss", "p1")
+	w.Pass(10 * day)
+	w.observe(p1, w.due("uid-1", false))
+	w.stopped("when the lost node is seen again", "p1")
+	w.observe(p1, w.due("uid-1", true))
+	w.stopped("when it is back")
+	w.observe(p1, w.due("uid-1", false))
+	w.stopped("when it is lost much later")
+}
+
+func TestUrgentRenewalDoesNotWaitForALostNode(t *testing.T) {
+	w := newPrimaries(t)
+	w.renewed(journal.OutcomeDone, "admin.conf")
+	w.observe(p1, w.due("uid-1", false))
+	w.Pass(17*day - time.Second)
+	w.stopped("more than three days before the end", "p1")
+	w.Pass(time.Second)
+	w.stopped("three days before the end")
+}
+
+func TestHoldForALostNodeEndsWhenItIsGoneOrReplaced(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"gone": func(w *world) {
+			w.Gone(Machine, p1, "deleted")
+			if lost := of(w.S.Things[fsm.Key(p1)]).Lost; lost != "deleted" {
+				t.Errorf("it is lost because %q", lost)
+			}
+		},
+		"gone and seen again": func(w *world) {
+			w.Gone(Machine, p1, "deleted")
+			w.observe(p1, w.due("uid-1", false))
+		},
+		"replaced":          func(w *world) { w.observe(p1, w.due("uid-9", false)) },
+		"no primary at all": func(w *world) { w.observe(p1, w.facts(20*day, nil)) },
+	} {
+		w := newPrimaries(t)
+		w.renewed(journal.OutcomeDone, "admin.conf")
+		w.observe(p1, w.due("uid-1", false))
+		w.stopped("before "+name, "p1")
+		change(w)
+		w.stopped(name)
+	}
+}
+
+func TestOnlyARenewalIsBlamedForALostNode(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"nothing renewed": func(w *world) { w.renewed(journal.OutcomeDone) },
+		"five minutes":    func(w *world) { w.renewed(journal.OutcomeDone, "admin.conf"); w.Pass(5 * time.Minute) },
+		"another node": func(w *world) {
+			w.renewed(journal.OutcomeDone, "admin.conf")
+			w.observe(p1, w.due("uid-9", true))
+			w.observe(p1, w.due("uid-9", false))
+			w.stopped("of another node")
+		},
+	} {
+		w := newPrimaries(t)
+		change(w)
+		w.observe(p1, w.due("uid-1", false))
+		w.stopped(name)
+	}
+}
+
+// TestNodeLostDuringItsRenewalStopsOthersAfterItsEnd, except if a person cancelled it, which the reason offers.
+func TestNodeLostDuringItsRenewalStopsOthersAfterItsEnd(t *testing.T) {
+	for outcome, by := range map[journal.Outcome][]string{journal.OutcomeDone: {"p1"}, journal.OutcomeSuperseded: {"p1"}, journal.OutcomeCancelled: nil} {
+		w := newPrimaries(t)
+		w.renewed(journal.OutcomeDone)
+		w.looks(p1, "the last look", w.due("uid-1", true))
+		w.Pass(2 * troubled)
+		w.observe(p1, w.due("uid-1", true))
+		w.renewsAgain(func() {
+			w.observe(p1, w.due("uid-1", false))
+			if lost := lostAfter(fsm.Look(w.S, w.P, w.Now)); len(lost) > 0 {
+				t.Errorf("lost after a renewal that is open still are %q", lost)
+			}
+		}, outcome, "admin.conf")
+		w.stopped("after "+string(outcome), by...)
+	}
+	w := newPrimaries(t)
+	w.renewed(journal.OutcomeCancelled, "admin.conf")
+	w.observe(p1, w.due("uid-1", false))
+	w.stopped("after a cancelled renewal, when the node was ready", "p1")
+}
+
+func TestRenewalOfAnEarlierNodeIsNotBlamedOnItsSuccessor(t *testing.T) {
+	for name, successor := range map[string]func(*world) journal.CertificateFacts{
+		"not ready":  func(w *world) journal.CertificateFacts { return w.due("uid-9", false) },
+		"no primary": func(w *world) journal.CertificateFacts { return w.facts(20*day, nil) },
+	} {
+		w := newPrimaries(t)
+		w.renewed(journal.OutcomeDone)
+		w.looks(p1, "the last look", w.due("uid-1", true))
+		w.Pass(2 * troubled)
+		w.renewsAgain(func() { w.observe(p1, successor(w)) }, journal.OutcomeDone, "admin.conf")
+		w.stopped("when the successor is " + name)
+	}
+}
+
+func TestEachOtherLostNodeStopsARenewal(t *testing.T) {
+	w := newPrimaries(t)
+	w.renewed(journal.OutcomeDone, "admin.conf")
+	rec := w.openOn(p3, journal.ActionRenewControlPlane)
+	w.Play(rec, journal.StepRenewControlPlane+" p3", map[string]any{"result": journal.ControlPlaneRenewed{Rotated: []string{"admin.conf"}}})
+	w.End(rec, journal.OutcomeDone)
+	w.observe(p3, w.due("uid-1", false))
+	w.stopped("after one loss", "p3")
+	w.observe(p1, w.due("uid-1", false))
+	for range 10 {
+		w.S.Changed(Machine) // in any order of the map
+		w.stopped("after two", "p1", "p3")
+	}
+}
+
+// TestTimeWithoutEKCOIsNotCounted: EKCO may run on the node that is lost.
+func TestTimeWithoutEKCOIsNotCounted(t *testing.T) {
+	for name, start := range map[string]func(*world) []string{
+		"away for an hour":    func(w *world) []string { w.Pass(time.Hour); return []string{"p1"} },
+		"clock set back":      func(w *world) []string { w.Pass(-10 * day); return []string{"p1"} },
+		"seen after the loss": func(w *world) []string { w.Pass(time.Minute); return []string{"p1"} },
+		"renewed long ago": func(w *world) []string {
+			w.Pass(10 * time.Minute)
+			w.observe(p2, w.due("uid-1", true))
+			w.Pass(time.Hour)
+			return nil
+		},
+	} {
+		w := newPrimaries(t)
+		w.renewed(journal.OutcomeDone, "admin.conf")
+		by := start(w)
+		w.Write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "2"}})
+		w.observe(p1, w.due("uid-1", false))
+		w.stopped(name, by...)
+	}
+	w := newPrimaries(t)
+	w.renewed(journal.OutcomeDone, "admin.conf")
+	w.Pass(-10 * day)
+	w.Write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "2"}})
+	w.Pass(5 * time.Minute)
+	w.observe(p1, w.due("uid-1", false))
+	w.stopped("five minutes after the clock was set back")
+}
+
+func TestHoldForALostNodeSurvivesASnapshot(t *testing.T) {
+	w := newPrimaries(t)
+	w.renewed(journal.OutcomeDone, "admin.conf")
+	w.observe(p1, w.due("uid-1", false))
+	snapshot, err := w.S.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.S, err = fsm.LoadState(snapshot, Capability()); err != nil {
+		t.Fatal(err)
+	}
+	w.stopped("after the snapshot", "p1")
 }

@@ -235,6 +235,20 @@ func TestRolloutStaysStoppedWhenALostNodeIsSeenAgain(t *testing.T) {
 	w.stopped("w10")
 }
 
+// TestRolloutDoesNotCountTimeWithoutEKCO: EKCO may run on the node that is lost.
+func TestRolloutDoesNotCountTimeWithoutEKCO(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(4)
+	w.writes = true
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	w.opens()
+	w.ends("w10", journal.OutcomeDone)
+	w.Pass(time.Hour)
+	w.Write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "2"}})
+	w.see("w10", false)
+	w.stopped("w10")
+}
+
 func TestRolloutForgetsALostNodeThatWasGone(t *testing.T) {
 	w := newWorld(t)
 	w.changedAndLost()

@@ -161,7 +161,7 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	if b.Facts.NodeUID != now.NodeUID {
 		*b = balancer{}
 	}
-	b.Worse = b.Worse || !now.Ready && b.Facts.Ready && changedSoonBefore(t, e.Time)
+	b.Worse = b.Worse || fsm.LostSoonAfter(b.ChangedAt, b.Facts.Ready, now.Ready, e.Time)
 	b.Facts, b.WasReady, b.Lost = now, b.WasReady || now.Ready, ""
 	at := backendOf(b.At, now)
 	if at == b.Former {
@@ -262,15 +262,15 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return true
 }
 
-// Ages implements [fsm.Aging]: nothing destructive is counted from a time here.
-func (machine) Ages(*fsm.Thing, func(*time.Time)) {}
-
-// Past implements [fsm.Aging].
-func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
+// Ages implements [fsm.Aging].
+func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	if b := of(t); b != nil {
 		visit(&b.ChangedAt)
 	}
 }
+
+// Past implements [fsm.Aging]: the other times are of no consequence.
+func (machine) Past(*fsm.Thing, func(*time.Time)) {}
 
 // onNode returns what the action's program has left on the node.
 func onNode(rec *journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool) {

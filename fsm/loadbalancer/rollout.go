@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -13,17 +12,6 @@ import (
 // RuleRollout keeps EKCO from changing further load balancers while a node is worse off after the change of
 // its load balancer.
 const RuleRollout = "LoadBalancerRollout"
-
-// blamedFor is how long a change of its load balancer is blamed if a node stops being ready. Kubernetes
-// notices only 40 s after the kubelet's last renewal (node-monitor-grace-period), and a kubelet can keep
-// using an old connection for a while.
-const blamedFor = 5 * time.Minute
-
-// changedSoonBefore reports whether a change of load balancer files may be why a node stopped being ready.
-func changedSoonBefore(t *fsm.Thing, lost time.Time) bool {
-	at := of(t).ChangedAt
-	return !at.IsZero() && lost.Sub(at) < blamedFor
-}
 
 // rollout is the progress of a change of all load balancers.
 type rollout struct {

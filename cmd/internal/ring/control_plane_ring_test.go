@@ -362,6 +362,27 @@ func TestAPrimaryThatDoesNotComeBackStopsTheOthers(t *testing.T) {
 	})
 }
 
+// TestPrimaryLostSoonAfterItsRenewalStopsOthers: p3 is away until p2, which is renewed by then, is lost.
+func TestPrimaryLostSoonAfterItsRenewalStopsOthers(t *testing.T) {
+	inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+		p.taint("p3", journal.TaintUnreachable)
+		in := p.begin()
+		p.until("the others", 1, func() bool { return slices.Equal(p.fresh(), []string{"p1", "p2"}) })
+		pass(2 * time.Minute) // their renewals end
+		p.taint("p2", journal.TaintUnreachable)
+		pass(2 * time.Minute) // EKCO polls
+		p.taint("p3", "")
+		pass(time.Hour)
+		if fresh := p.fresh(); !slices.Equal(fresh, []string{"p1", "p2"}) {
+			t.Errorf("new are the certificates of %q; the journal says:\n%s", fresh, p.history("table"))
+		}
+		p.says("the status", p.status(in, "json"), fsmcertificates.RuleRollout, "node p2 stopped being ready soon after its certificates were renewed")
+		p.taint("p2", "")
+		p.until("the last one", 2, func() bool { return len(p.fresh()) == 3 })
+		p.end(in)
+	})
+}
+
 // TestAtMostOnePrimaryIsRestartedInVainWheneverEKCOIsKilled: no API server comes back with new certificates.
 func TestAtMostOnePrimaryIsRestartedInVainWheneverEKCOIsKilled(t *testing.T) {
 	var moments []time.Duration

@@ -35,11 +35,12 @@ func RolloutRule(name string, stopped func(w *World) string) Rule {
 }
 
 // StoppedBy says why a rollout stops at one of its things, which an open action changes, and what to do; "" if it does
-// not. ready is whether the thing is ready, or its change has not begun. broken says what else does not work, or is "".
-func StoppedBy(rec *journal.ActionRecord, thing string, ready bool, broken string) string {
+// not. repair says how to make the thing ready; ready is whether it is, or its change has not begun. broken says what
+// else does not work, or is "".
+func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, broken string) string {
 	switch {
 	case !ready:
-		return fmt.Sprintf("%s stopped being ready while %s changed it; repair or purge it, or run \"ekco cancel %s\": then EKCO changes the others", thing, rec.ID, rec.ID)
+		return fmt.Sprintf("%s stopped being ready while %s changed it; %s, or run \"ekco cancel %s\": then EKCO changes the others", thing, rec.ID, repair, rec.ID)
 	case broken != "":
 		return fmt.Sprintf("%s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the others", broken, rec.ID, rec.ID)
 	}

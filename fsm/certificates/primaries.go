@@ -71,7 +71,7 @@ func rolloutRule() fsm.Rule {
 func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 	if rec := worseAfter(w); rec != nil && rec.Subject != t.Subject {
 		node, _ := journal.ControlPlaneOn(rec.Subject)
-		return fsm.StoppedBy(rec, "node "+node, ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
+		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
 	}
 	for _, node := range lostAfter(w) {
 		if journal.ControlPlaneCertificates(node).Name != t.Name {

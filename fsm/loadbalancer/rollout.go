@@ -132,5 +132,5 @@ func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	if broken != "" {
 		broken = "the load balancer of node " + node + " " + broken
 	}
-	return fsm.StoppedBy(rec, "node "+node, b.Facts.Ready || !begun(node, rec), broken)
+	return fsm.StoppedBy(rec, "node "+node, "repair or purge it", b.Facts.Ready || !begun(node, rec), broken)
 }

@@ -212,7 +212,7 @@ func (w *balanced) takesBackAConfiguration(t *testing.T) {
 	w.drops(t, "-D", fromPods...)
 	w.node.WaitReady(t)
 	w.awaitRead(t, "EKCO says so", func(history string) bool {
-		return strings.Contains(history, "no API server answers this node at 127.0.0.1:6444") && strings.Contains(history, "were restored")
+		return strings.Contains(history, "from the API server at 127.0.0.1:6444") && strings.Contains(history, "were restored")
 	}, "history", "--component", "loadbalancer", "--limit", "30")
 	w.serves(t, haproxyImages[0], 2) // at the second try
 	w.Kubectl(t, "delete", "node", "primary-4")

@@ -116,8 +116,8 @@ func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error)
 	})
 }
 
-// Await looks until it sees the proof, or ctx ends. It looks at once when what heed returned before the
-// last look is closed. A proof that is Lost and one that is missing at the end are errors.
+// Await looks until it sees the proof, or ctx ends. If the channel from heed is closed, it
+// looks again at once. A proof that is Lost and one that is missing at the end are errors.
 func Await(ctx context.Context, heed func() <-chan struct{}, prove func(context.Context) (Proof, error)) (Proof, error) {
 	for rest := firstLook; ; rest = min(2*rest, lastLook) {
 		again := heed()

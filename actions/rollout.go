@@ -11,5 +11,5 @@ func RolloutBatches[T any](all []T, limit int) (batches [][]T) {
 	return batches
 }
 
-// IsRolloutFirst is [fsm.IsRolloutFirst].
-func IsRolloutFirst(done int) bool { return fsm.IsRolloutFirst(done) }
+// IsOneByOne is [fsm.IsOneByOne].
+func IsOneByOne(done int) bool { return fsm.IsOneByOne(done) }

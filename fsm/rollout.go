@@ -10,9 +10,9 @@ import (
 // oneByOne is how many nodes of a rollout are changed one by one before batches grow.
 const oneByOne = 3
 
-// IsRolloutFirst reports whether the next node of a rollout is one of the first, given how many are done. What takes
-// too long for all nodes is checked on those.
-func IsRolloutFirst(done int) bool { return done < oneByOne }
+// IsOneByOne reports whether the next node of a rollout is one of the first, given how many are done. Checks and
+// trials that cost a pod are limited to these.
+func IsOneByOne(done int) bool { return done < oneByOne }
 
 // RolloutBatch returns how many nodes a rollout may change at the same time, given how many are verified:
 // one for each of the first three, then 2, 4, 8 and so on, up to limit.

@@ -114,7 +114,7 @@ type LoadBalancerInput struct {
 	// CheckWith is the HAProxy image that must accept the configuration before it is written; empty for no
 	// check.
 	CheckWith string `json:"check_with,omitempty"`
-	// Trial is set if the node restores its former configuration unless HAProxy was seen to work with the new one.
+	// Trial is set if the task restores the former configuration unless EKCO confirms that HAProxy works with the new one.
 	Trial bool `json:"trial,omitempty"`
 	// Version is the file version of the manifest; requests of earlier versions of EKCO have none.
 	Version string `json:"version,omitempty"`

@@ -56,6 +56,8 @@ type Outcome struct {
 	Failed bool `json:"failed,omitempty"`
 	// Worse is set with Failed if the node was worse off after the change.
 	Worse bool `json:"worse,omitempty"`
+	// Because is the reason that [Work.Unless] gave.
+	Because string `json:"because,omitempty"`
 	// Left says why there was nothing to do: the node is not there any more.
 	Left string `json:"left,omitempty"`
 }
@@ -147,12 +149,11 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 		why, err := r.Unless(ctx, step.Action, in.Task.Node)
 		if why != "" || err != nil {
 			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
-			switch err = cmp.Or(err, unseen); {
-			case unseen == nil && seen.State != hosttask.Absent: // it runs already
-			case err != nil:
-				return r.answer(err, in.Task.Node, r.patient(step), repeated)
-			default:
-				return r.lacking(in.Task.Node, Outcome{Missing: notRun(repeated) + why, Failed: repeated})
+			if unseen != nil || seen.State == hosttask.Absent { // else it runs already
+				if err = cmp.Or(err, unseen); err != nil {
+					return r.answer(err, in.Task.Node, r.patient(step), repeated)
+				}
+				return r.lacking(in.Task.Node, Outcome{Missing: notRun(repeated) + why, Because: why, Failed: repeated})
 			}
 		}
 	}
@@ -173,18 +174,15 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) error 
 		waits := err != nil || seen.State == hosttask.Starting || seen.State == hosttask.Running
 		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one look that fails is no reason to give up
 	})
-	if seen.State != hosttask.Reported { // err says why, if it may come yet
-		return err
+	if seen.State != hosttask.Reported {
+		return err // nil if the program has ended: Prove reads its outcome
 	}
-	result := seen.Result
-	if err = nil; r.Read != nil {
-		result, err = r.Read(result)
-	}
+	result, err := r.read(seen.Result)
 	if err == nil {
 		err = r.Verify(ctx, step, in.Task.Node, result)
 	}
 	if err != nil {
-		step.Log.Warn("a change was not verified, and is taken back", "node", in.Task.Node, "error", err)
+		step.Log.Warn("cannot verify the change; the task on the node undoes it", "node", in.Task.Node, "error", err)
 		return nil
 	}
 	return r.Tasks.Confirm(ctx, in.Task, in.owner(step))
@@ -282,14 +280,19 @@ func (r run) without(node string, outcome Outcome, lost bool) (actions.Proof, er
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
+// read returns what goes on record of a result.
+func (w Work) read(result json.RawMessage) (json.RawMessage, error) {
+	if w.Read == nil {
+		return result, nil
+	}
+	return w.Read(result)
+}
+
 // ended is the proof of a task that has its result.
 func (r run) ended(ctx context.Context, step actions.StepContext, node string, seen hosttask.Seen) (actions.Proof, error) {
-	result := seen.Result
-	if r.Read != nil {
-		var err error
-		if result, err = r.Read(result); err != nil {
-			return r.without(node, Outcome{Missing: err.Error()}, true)
-		}
+	result, err := r.read(seen.Result)
+	if err != nil {
+		return r.without(node, Outcome{Missing: err.Error()}, true)
 	}
 	if r.Lacks != nil {
 		if why, err := r.Lacks(ctx, step, result); err != nil || why != "" {

@@ -101,7 +101,7 @@ func TestAChangeThatIsNotVerifiedFailsWithTheProgramsReason(t *testing.T) {
 	}
 }
 
-func TestATrialThatWasTakenBackIsAnOutcomeWhereThatIsEnough(t *testing.T) {
+func TestUndoneTrialIsAPartialOutcome(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		e, kept := trying(w, func(context.Context, *estate) error { return errors.New("connection refused") })
 		e.partial = true
@@ -249,8 +249,8 @@ func TestAConfirmationThatFailsIsRepeated(t *testing.T) {
 	}
 }
 
-// TestATrialWithAResultThatMakesNoSenseIsNotConfirmed: what it has changed is not known.
-func TestATrialWithAResultThatMakesNoSenseIsNotConfirmed(t *testing.T) {
+// TestUnreadableTrialResultIsNotConfirmed: what it has changed is not known.
+func TestUnreadableTrialResultIsNotConfirmed(t *testing.T) {
 	for name, partial := range map[string]bool{"all is needed": false, "partial": true} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {

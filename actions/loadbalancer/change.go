@@ -87,9 +87,9 @@ func unless(record journal.ActionRecord, node string) string {
 }
 
 // orLost returns [hosttask.Work.Unless]: it asks why first, and then looks for a node that was lost after its change.
-func (p Parts) orLost(why func(record journal.ActionRecord, node string) string) func(context.Context, journal.ActionRecord, string) (string, error) {
+func (p Parts) orLost(unless func(record journal.ActionRecord, node string) string) func(context.Context, journal.ActionRecord, string) (string, error) {
 	return func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
-		if why := why(record, node); why != "" {
+		if why := unless(record, node); why != "" {
 			return why, nil
 		}
 		return p.lost(ctx, record, node)
@@ -103,8 +103,8 @@ func (p Parts) lost(ctx context.Context, record journal.ActionRecord, node strin
 	changed := map[string]string{} // the UID of each
 	for _, planned := range record.Plan.Steps {
 		outcome := outcomeOf(record, planned.ID)
-		if _, why, is := strings.Cut(outcome.Missing, ", because "); is && strings.HasSuffix(why, wasLost) {
-			return why, nil
+		if strings.HasSuffix(outcome.Because, wasLost) {
+			return outcome.Because, nil
 		}
 		var in struct{ Task tasks.Task }
 		if does := planned.Does; len(outcome.Result) == 0 || does != journal.StepWriteLoadBalancer && does != journal.StepSetKubeconfigs {
@@ -244,14 +244,14 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 	if err != nil {
 		return nil, err
 	}
-	var all, manifest []string
+	var all, args []string
 	if p.HAProxy != "" {
-		manifest = []string{"--image=" + p.HAProxy, KeepManifest}
+		args = []string{"--image=" + p.HAProxy, KeepManifest}
 	}
 	for _, batch := range batches(nodes) {
 		var ends []string
 		for _, node := range batch {
-			_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, len(batch) == 1, manifest...), journal.PlannedStep{After: before, Domains: actions.NoDomains})
+			_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, len(batch) == 1, args...), journal.PlannedStep{After: before, Domains: actions.NoDomains})
 			if err != nil {
 				return nil, err
 			}
@@ -284,7 +284,7 @@ func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []s
 	var checks []tasks.Task
 	for i, node := range slices.Concat(batches(nodes)...) {
 		pod, runs := pods[node.Name]
-		if image := cmp.Or(pod.Image, p.HAProxy); image != "" && (actions.IsRolloutFirst(i) || !runs) {
+		if image := cmp.Or(pod.Image, p.HAProxy); image != "" && (actions.IsOneByOne(i) || !runs) {
 			checks = append(checks, p.check(node.Name, journal.LoadBalancerInput{NodeUID: node.UID, Primaries: primaries, CheckWith: image}))
 		}
 	}

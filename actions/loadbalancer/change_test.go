@@ -61,7 +61,7 @@ func TestThePlanOfAChangeHasTheLoadBalancersOfAllNodesFirst(t *testing.T) {
 				t.Errorf("the program has no %s: %s", part, input)
 			}
 		}
-		if write := string(plan.Steps[4].Input); !strings.Contains(write, `"--primary-host=10.0.0.9","--image=haproxy:1","--keep-manifest","--trial=1m30s"`) || strings.Contains(write, "privileged") {
+		if write := string(plan.Steps[4].Input); !strings.Contains(write, `"--primary-host=10.0.0.9","--ask-first","--image=haproxy:1","--keep-manifest","--trial=1m30s"`) || strings.Contains(write, "privileged") {
 			t.Error(write)
 		}
 		_, steps, err = planned(t, w, journal.KubeconfigsInput{Server: "https://lb"})

@@ -139,7 +139,7 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 }
 
 func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput) tasks.Task {
-	args, restarts := []string{AskFirst}, record.Kind == journal.ActionRestartLoadBalancer
+	args, restarts := []string(nil), record.Kind == journal.ActionRestartLoadBalancer
 	if restarts {
 		args = append(args, "--image="+shall.Image)
 	}
@@ -185,20 +185,19 @@ const Trial = "--trial"
 func (p Parts) writing(node, uid string, primaries []string, trial bool, args ...string) tasks.Task {
 	task := tasks.Task{
 		Name: TaskName, Node: node, NodeUID: uid, Image: p.Image, Trial: trial,
-		Args: slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(primaries, ",")}, args),
+		Args: slices.Concat(p.Command, []string{"--primary-host=" + strings.Join(primaries, ","), AskFirst}, args),
 		Paths: []tasks.Path{
 			{Host: "/etc/haproxy", At: HostEtc + "/haproxy", Type: "DirectoryOrCreate", Write: true},
 			{Host: "/etc/kubernetes/manifests", At: HostEtc + "/kubernetes/manifests", Type: "DirectoryOrCreate", Write: true},
+			{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"},
 		},
 	}
-	if trial || slices.Contains(args, AskFirst) {
-		useKubeletCredentials(&task)
-		task.Paths = append(task.Paths, tasks.Path{Host: kubeletConfig, At: HostEtc + "/kubernetes/kubelet.conf", Type: "File"})
-	}
+	useKubeletCredentials(&task)
 	if trial {
 		task.Args = append(task.Args, Trial+"="+p.Trial.String())
 		task.LosesNode, task.Grace = true, journal.Duration(restoreTimeout)
-		task.Limit = journal.Duration(p.Trial + time.Minute) // to restore the files, also on a busy host
+		task.Limit = journal.Duration(p.Trial + 2*time.Minute) // to wait for HAProxy before, and to restore the files
+		task.Capabilities = []string{"CHOWN"}                  // a copy keeps the owner
 	}
 	return task
 }

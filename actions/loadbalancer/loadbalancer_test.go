@@ -184,10 +184,10 @@ func TestAWriteAsksThePrimariesAsTheKubelet(t *testing.T) {
 		tried bool // by EKCO
 		limit time.Duration
 	}{
-		{journal.ActionUpdateLoadBalancer, true, trial + time.Minute},
+		{journal.ActionUpdateLoadBalancer, true, trial + 2*time.Minute},
 		{journal.ActionUpdateLoadBalancer, false, 0},
-		{journal.ActionRestartLoadBalancer, true, trial + time.Minute},
-		{journal.ActionRestartLoadBalancer, false, trial + time.Minute},
+		{journal.ActionRestartLoadBalancer, true, trial + 2*time.Minute},
+		{journal.ActionRestartLoadBalancer, false, trial + 2*time.Minute},
 	} {
 		kind, rec := test.kind, record(test.kind)
 		rec.Request.Input = journal.LoadBalancerInput{NodeUID: "uid-a", Primaries: []string{"10.0.0.1"}, Image: second, Trial: test.tried, Version: balancer.TCPFileVersion}

@@ -90,7 +90,7 @@ func (p Parts) verify(ctx context.Context, step actions.StepContext, node string
 	if err != nil || on.Image == "" { // without a manifest, no HAProxy runs
 		return err
 	}
-	// The rest of the trial is for the removal of the pod.
+	// The last tenth of the trial is left for EKCO to set the annotation and for the task to read it.
 	ctx, cancel := context.WithTimeout(ctx, p.Trial*9/10)
 	defer cancel()
 	var reloaded time.Time

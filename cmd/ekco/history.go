@@ -23,7 +23,7 @@ func newHistoryCommand(a *app) *cobra.Command {
 		Long: `Shows what EKCO saw, decided and did, one line an event, newest last; -o tree
 groups each action's steps with their durations and outcomes, and names its cause;
 --summary tells what happened in one line for each action, refusal and pause. Both
-show a change of several nodes, one action for each, as one entry with a line for each node.
+show a rollout (the same change on several nodes) as one entry with a line for each action.
 With KIND/NAME it shows what is about that thing alone; --node also shows what is
 about the pods on the node.
 

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -101,6 +101,11 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 			if askFirst {
 				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, apiServers(primaries)) }
 			}
+			if trial > 0 {
+				if err := host.Recover(); err != nil {
+					return hosttask.Say(cmd.OutOrStdout(), nil, err)
+				}
+			}
 			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
 			host.Confirm = a.confirming(ctx, cmd.OutOrStdout(), host, address, trial, image != "" && !keep)
 			var on journal.LoadBalancerOnNode
@@ -155,13 +160,14 @@ func (a *app) confirming(ctx context.Context, out io.Writer, host loadbalancer.H
 		return a.balancerRuns(host, address, within)
 	}
 	if a.awaitOwnPod(ctx, host.Etc, address, min(answerTimeout, within), func(*corev1.Pod) error { return nil }) != nil {
-		return nil // the node has nothing to lose, and the former configuration may be why
+		return nil // HAProxy does not work already, perhaps because of the former configuration: that is not restored
 	}
 	return a.untilConfirmed(out, host.Etc, address, within)
 }
 
-// answerTimeout is how long no API server may answer through HAProxy before a change is not tried.
-const answerTimeout = 15 * time.Second
+// answerTimeout is how long to wait for an answer through HAProxy before the change; without one, the change is not undone.
+// A HAProxy that the kubelet restarts for a former configuration takes half of that.
+const answerTimeout = time.Minute
 
 // untilConfirmed returns a [loadbalancer.Host.Confirm] that reports the change, and waits until an API server says,
 // through the HAProxy of this host, that EKCO has confirmed it.
@@ -172,7 +178,7 @@ func (a *app) untilConfirmed(out io.Writer, etc, address string, within time.Dur
 		}
 		return a.awaitOwnPod(ctx, etc, address, within, func(pod *corev1.Pod) error {
 			if pod.Annotations[hosttask.AnnotationConfirmed] != "true" {
-				return errors.New("EKCO has not confirmed it")
+				return fmt.Errorf("EKCO has not set the annotation %s on this task's pod", hosttask.AnnotationConfirmed)
 			}
 			return nil
 		})

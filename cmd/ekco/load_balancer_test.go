@@ -149,7 +149,7 @@ func restoresAtSignal(t *testing.T, signal syscall.Signal) {
 		}
 	})
 	args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1,10.0.0.2", "--image=haproxy:2", "--trial=1h"}
-	d.expect(d.types(args...), exitDone, `ekco-outcome {"failed":"HAProxy with image haproxy:2 was not confirmed to work`, "")
+	d.expect(d.types(args...), exitDone, `ekco-outcome {"failed":"HAProxy (image haproxy:2) was not confirmed to work`, "")
 	for i, path := range []string{host.ConfigPath(), host.ManifestPath()} {
 		if content, err := os.ReadFile(path); err != nil || !bytes.Equal(content, before[i]) {
 			t.Errorf("%v: %s has %s", err, path, content)
@@ -182,7 +182,7 @@ func formerConfig(t *testing.T, host loadbalancer.Host, former bool) {
 
 const (
 	reported = `ekco-outcome {"waits":true,"result":{"backend":"kubernetes-primaries-`
-	restored = `its former configuration and manifest were restored","worse":true}`
+	restored = `the former configuration and manifest were restored","worse":true}`
 )
 
 // TestHostTaskKeepsAConfigurationIfNoAPIServerAnsweredBefore: the former one may be why.
@@ -246,7 +246,7 @@ func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 		says             string // empty if it keeps the configuration
 	}{
 		"it is confirmed":                {http.StatusOK, true, false, ""},
-		"it is not":                      {http.StatusOK, false, false, "EKCO has not confirmed it"},
+		"it is not":                      {http.StatusOK, false, false, "EKCO has not set the annotation ekco.kurl.sh/confirmed"},
 		"it is not, and asked to end":    {http.StatusOK, false, true, "context canceled"},
 		"the API server refuses to tell": {http.StatusUnauthorized, true, false, "it answers 401"},
 	} {
@@ -293,8 +293,8 @@ func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestAConfigurationThatCannotBeAskedAboutIsRestoredAtOnce: without a kubeconfig, or an output to report to.
-func TestAConfigurationThatCannotBeAskedAboutIsRestoredAtOnce(t *testing.T) {
+// TestUnverifiableConfigurationIsRestoredAtOnce: without a kubeconfig, or an output to report to.
+func TestUnverifiableConfigurationIsRestoredAtOnce(t *testing.T) {
 	d, host, server := balancerHost(t, http.NotFoundHandler())
 	address := server.Listener.Addr().String()
 	for want, confirm := range map[string]func(context.Context, journal.LoadBalancerOnNode) error{

@@ -68,9 +68,9 @@ type certificates struct {
 	RenewedBy string    `json:"renewed_by,omitempty"`
 	// Looked is the last look at those of a control plane.
 	Looked looked `json:"looked,omitzero"`
-	// ChangedAt is the end of the last renewal that renewed some of a control plane.
+	// ChangedAt is when the last renewal that replaced a certificate of this control plane ended.
 	ChangedAt time.Time `json:"changed_at,omitzero"`
-	// Worse is set from when the node stopped being ready during or soon after that, until it is ready again.
+	// Worse is set if the node stopped being ready during that renewal or soon after it, until it is ready again.
 	Worse bool `json:"worse,omitempty"`
 }
 

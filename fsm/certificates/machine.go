@@ -206,7 +206,7 @@ func isNew(rec *journal.ActionRecord, outputs json.RawMessage) bool {
 	return !journal.CertificateFacts{Certificates: left.Certificates}.Ends().Equal(input.Ends)
 }
 
-// Ages visits the time from which is counted whether a renewal is to blame for a lost node.
+// Ages visits ChangedAt: the time in which a lost node is blamed on a renewal does not run while EKCO is stopped.
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).ChangedAt) }
 
 // Past visits when they were renewed.

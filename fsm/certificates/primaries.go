@@ -96,7 +96,7 @@ func lostAfter(w *fsm.World) []string {
 	}).([]string)
 }
 
-// seen notes whether the node of a control plane, which was that, is lost after a renewal.
+// seen updates Worse after an observation; was is what was known before.
 func (c *certificates) seen(was *journal.Primary, now time.Time) {
 	on := c.Facts.On
 	if on == nil || was == nil || on.UID != was.UID {
@@ -236,7 +236,7 @@ func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Out
 		c := of(t)
 		c.RenewedAt, c.RenewedBy = step.DoneAt, rec.ID
 		if on := c.Facts.On; on != nil && on.UID == input.UID {
-			// The reason of a renewal that left its node lost offers to cancel it.
+			// A cancelled renewal blocks no other: the reason of the rule offers "ekco cancel".
 			c.ChangedAt, c.Worse = now, !on.Ready && outcome != journal.OutcomeCancelled
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // renewedOnPrimaries is the rollout target of all control planes: they are renewed one after the other.
 func renewedOnPrimaries(*journal.ActionRequested) string {
-	return "those within rotate_certs_ttl are renewed"
+	return "they expire within rotate_certs_ttl"
 }
 
 // Words are the words for certificates, and for what is done to them.

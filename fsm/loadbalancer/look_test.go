@@ -107,6 +107,19 @@ func TestAPausedNodeDoesNotDelayTheDailyLooksAtOthers(t *testing.T) {
 	w.reasons("it is looked at once a day, the last time at "+last, "p1")
 }
 
+func TestAPausedLoadBalancerDoesNotHoldUpARollout(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"p1", "w1", "w2"} {
+		w.see(name, true)
+	}
+	w.settles()
+	paused := journal.Draft{Type: journal.TypePauseSet, Subject: journal.LoadBalancer("w1"), Actor: "cli:root@a"}
+	paused.Payload = journal.PauseSet{Reason: "a test", Until: w.Now.Add(time.Hour)}
+	w.Write(paused)
+	w.see("p2", true)
+	w.wants("update w2 10.0.0.1 10.0.0.2")
+}
+
 func TestAHAProxyThatWasStartedAnewIsLookedAtAndOneThatEKCOStartedIsNot(t *testing.T) {
 	w := newWorld(t)
 	w.see("p1", true)

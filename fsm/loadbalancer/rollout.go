@@ -53,7 +53,7 @@ func rolloutOf(w *fsm.World) *rollout {
 	}
 	for _, t := range s.lost {
 		if of(t).Facts.Ready {
-			r.verifying = true
+			r.verifying = r.verifying || !w.Paused(t)
 			continue
 		}
 		r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; repair or purge it: then EKCO changes the other nodes", t.Name))
@@ -84,6 +84,9 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 		places = 0
 	}
 	for _, t := range s.waiting {
+		if w.Paused(t) {
+			continue
+		}
 		if places <= 0 || primary && of(t).Facts.Primary {
 			return
 		}

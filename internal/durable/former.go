@@ -86,28 +86,28 @@ const maxFormerAge = time.Hour
 const changedWithin = 2 * turn
 
 // Recover restores the file from a copy that an interrupted program left within the last hour, unless another program
-// has changed the file later.
-func (f *Former) Recover() error {
+// has changed the file later. It reports whether the file had another content.
+func (f *Former) Recover() (restored bool, err error) {
 	kept, err := os.Stat(f.CopyPath)
 	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(kept.ModTime()).Abs() > maxFormerAge { // a clock may have been wrong
-		return nil
+		return false, nil
 	}
 	if err == nil {
 		var file os.FileInfo
 		if file, err = os.Stat(f.Path); err == nil && file.ModTime().Sub(kept.ModTime()) > changedWithin {
-			return nil
+			return false, nil
 		}
 	}
 	if err == nil {
 		f.content, err = Read(f.CopyPath, f.Limit)
 	}
 	if err == nil {
-		_, err = f.restore()
+		restored, err = f.restore()
 	}
 	if err != nil {
-		return fmt.Errorf("restore %s after an interrupted change: %w", f.Path, err)
+		return false, fmt.Errorf("restore %s after an interrupted change: %w", f.Path, err)
 	}
-	return nil
+	return restored, nil
 }
 
 // Discard removes the copy.

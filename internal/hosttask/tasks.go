@@ -326,6 +326,8 @@ func (t *Tasks) readOutcome(ctx context.Context, task Task, pod *corev1.Pod) (Se
 		seen.Why = err.Error()
 	case outcome.Failed != "":
 		seen.Why, seen.Worse = outcome.Failed, outcome.Worse
+	case outcome.Waits:
+		seen.Why, seen.Worse = "the program has ended without saying whether its change was kept", true
 	default:
 		seen.State, seen.Result = Ended, outcome.Result
 		return t.onItsNode(ctx, task, seen)

@@ -130,6 +130,19 @@ func relabelled(_ *testing.T, c *hosttasksim.Cluster) {
 	})
 }
 
+// TestATrialWhoseLastWordIsLostIsWorse: whether its change was kept is not known.
+func TestATrialWhoseLastWordIsLostIsWorse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": {Silent: true, Lines: []string{`ekco-outcome {"waits":true,"result":{"node":"a"}}`}}})
+		pass(10 * time.Second)
+		task, owner := on("a")
+		task.Trial = true
+		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || !seen.Worse {
+			t.Errorf("it is %+v, %v", seen, err)
+		}
+	})
+}
+
 func TestATrialReportsNoResultThatIsTooLarge(t *testing.T) {
 	var out strings.Builder
 	if err := hosttask.SayAndWait(&out, strings.Repeat("x", hosttask.MaxResult)); err == nil || out.Len() > 0 {

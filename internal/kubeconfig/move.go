@@ -42,7 +42,7 @@ type Move struct {
 // kubelet again, and fails.
 func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	for _, former := range formerOf(m.Files) { // the kubelet may not work with the server of an interrupted change
-		if err := former.Recover(); err != nil {
+		if _, err := former.Recover(); err != nil {
 			return nil, err
 		}
 	}

@@ -16,28 +16,45 @@ import (
 // directory of the configuration: in its manifest directory, the kubelet would run the copy as well.
 type formerFiles []*durable.Former
 
-// keepFormer restores the files after an interrupted change, and copies them. Without [Host.Confirm] it does nothing.
-// If the manifest is missing, it keeps no copies, since there is nothing to restore. If only the configuration is, the
-// former manifest is restored with the new one.
-func (h Host) keepFormer() (formerFiles, error) {
-	if h.Confirm == nil {
-		return nil, nil
-	}
+// formers returns the configuration and the manifest of a host, in this order; nil without a manifest, since there is
+// nothing to restore.
+func (h Host) formers() (formerFiles, error) {
 	manifest, err := filepath.EvalSymlinks(h.ManifestPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	files := formerFiles{
+	return formerFiles{
 		{Path: h.ConfigPath(), CopyPath: h.ConfigPath() + durable.FormerSuffix, Limit: maxConfig, InPlace: true},
 		{Path: manifest, CopyPath: filepath.Join(filepath.Dir(h.ConfigPath()), filepath.Base(h.ManifestPath())+durable.FormerSuffix), Limit: maxManifest},
+	}, err
+}
+
+// Recover restores the files after an interrupted change, and makes the kubelet restart HAProxy with them.
+func (h Host) Recover() error {
+	files, err := h.formers()
+	if err != nil || len(files) == 0 {
+		return err
 	}
-	for _, file := range files {
-		if err := file.Recover(); err != nil {
-			return nil, err
-		}
+	config, err := files[0].Recover()
+	if err != nil {
+		return err
+	}
+	manifest, err := files[1].Recover()
+	if err != nil || manifest || !config { // for another manifest, the kubelet restarts HAProxy anyway
+		return err
+	}
+	return triggerRestart(h.ManifestPath())
+}
+
+// keepFormer copies the files; see [Host.Recover]. Without [Host.Confirm] it does nothing. If only the configuration is
+// missing, the former manifest is restored with the new one.
+func (h Host) keepFormer() (formerFiles, error) {
+	if h.Confirm == nil {
+		return nil, nil
+	}
+	files, err := h.formers()
+	if err != nil {
+		return nil, err
 	}
 	for _, file := range files {
 		if err := file.Keep(); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -47,40 +64,35 @@ func (h Host) keepFormer() (formerFiles, error) {
 	return files, nil
 }
 
-// confirm restores the files after a change that failed, or that [Host.Confirm] does not confirm.
-func (f formerFiles) confirm(ctx context.Context, h Host, on journal.LoadBalancerOnNode, failed error) error {
-	if len(f) == 0 {
-		return failed
+// verify returns an error unless [Host.Confirm] confirms the change.
+func (f formerFiles) verify(ctx context.Context, h Host, on journal.LoadBalancerOnNode) (failed error) {
+	for _, file := range f {
+		failed = errors.Join(failed, file.Changed())
 	}
-	tried := failed == nil
-	if tried {
-		for _, file := range f {
-			failed = errors.Join(failed, file.Changed())
-		}
-		if failed == nil {
-			failed = h.Confirm(ctx, on)
-		}
-		if failed == nil {
-			return nil
-		}
-		failed = &hosttask.WorseError{Err: fmt.Errorf("HAProxy with image %s was not confirmed to work: %w", on.Image, failed)}
+	if failed == nil {
+		failed = h.Confirm(ctx, on)
 	}
+	if failed == nil {
+		return nil
+	}
+	return &hosttask.WorseError{Err: fmt.Errorf("HAProxy (image %s) was not confirmed to work with the new files: %w", on.Image, failed)}
+}
+
+// restore restores the files after a change that failed.
+func (f formerFiles) restore(failed error) error {
 	var unrestored error
 	for _, file := range f {
 		_, err := file.Restore()
 		unrestored = errors.Join(unrestored, err)
 	}
 	if unrestored != nil {
-		return fmt.Errorf("%w; %w: %w", failed, errNotRestored, unrestored)
+		return fmt.Errorf("%w; not every file could be restored: %w; %w", failed, unrestored, errCopiesKept)
 	}
-	if tried && !on.Manifest {
-		unrestored = restart(h.ManifestPath())
-	}
-	return errors.Join(fmt.Errorf("%w; its former configuration and manifest were restored", failed), unrestored)
+	return fmt.Errorf("%w; the former configuration and manifest were restored", failed)
 }
 
-// errNotRestored says that the copies are still needed.
-var errNotRestored = fmt.Errorf("not every file could be restored; copies of the former files end in %s in /etc/haproxy", durable.FormerSuffix)
+// errCopiesKept says that the copies are still needed.
+var errCopiesKept = fmt.Errorf("copies of the former files end in %s in /etc/haproxy", durable.FormerSuffix)
 
 // discard removes the copies.
 func (f formerFiles) discard() (failed error) {

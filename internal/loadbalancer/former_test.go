@@ -63,7 +63,7 @@ func (h Host) copies(t *testing.T) []string {
 	return append(copies, deeper...)
 }
 
-func TestTheFormerFilesAreRestoredUnlessHAProxyWorksWithTheNewOnes(t *testing.T) {
+func TestFailedChangeRestoresTheFormerFiles(t *testing.T) {
 	refused := errors.New("connection refused")
 	for name, test := range map[string]struct {
 		confirm error
@@ -121,7 +121,7 @@ func TestAFormerFileThatCannotBeRestoredKeepsItsCopy(t *testing.T) {
 			})
 			want := map[string]string{h.ConfigPath(): configOf(t, twoPrimaries[:1]), h.ManifestPath(): contentOf(t, h.ManifestPath())}
 			want[path(h)] = "# another"
-			if _, err := h.Write(t.Context(), twoPrimaries, lts); !errors.Is(err, errNotRestored) {
+			if _, err := h.Write(t.Context(), twoPrimaries, lts); !errors.Is(err, errCopiesKept) {
 				t.Error(err)
 			}
 			if copies := h.copies(t); len(copies) != 2 {
@@ -160,6 +160,9 @@ func TestAnInterruptedChangeIsUndoneBeforeAnyCopyIsMade(t *testing.T) {
 	if err := errors.Join(os.Remove(copied), os.MkdirAll(filepath.Join(copied, "directory"), 0o755), os.Chtimes(copied, long, long)); err != nil {
 		t.Fatal(err)
 	}
+	if err := h.Recover(); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := h.Write(t.Context(), twoPrimaries, lts); err == nil {
 		t.Error("it has no copy of the configuration")
 	}
@@ -175,7 +178,7 @@ func TestAFileThatCannotBeReadAfterItsChangeIsNotConfirmed(t *testing.T) {
 		return nil
 	}}
 	files := formerFiles{{Path: filepath.Join(t.TempDir(), "none")}}
-	if err := files.confirm(t.Context(), h, journal.LoadBalancerOnNode{}, nil); !errors.Is(err, os.ErrNotExist) {
+	if err := files.verify(t.Context(), h, journal.LoadBalancerOnNode{}); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -201,6 +204,9 @@ func TestAKilledProgramIsUndoneByTheNext(t *testing.T) {
 				}
 			}
 			h.Confirm = func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("connection refused") }
+			if err := h.Recover(); err != nil {
+				t.Fatal(err)
+			}
 			_, err := h.Write(t.Context(), twoPrimaries, "haproxy:3")
 			if err == nil || len(h.copies(t)) > 0 {
 				t.Errorf("%v; left is %q", err, h.copies(t))
@@ -227,6 +233,9 @@ func TestALaterChangeIsNotUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Confirm = func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("connection refused") }
+	if err := h.Recover(); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := h.Write(t.Context(), twoPrimaries[1:], lts); err == nil {
 		t.Error("it is not confirmed")
 	}
@@ -374,7 +383,70 @@ func TestAnUnrestoredFileLeavesTheNodeWorse(t *testing.T) {
 		return errors.Join(os.WriteFile(h.ConfigPath(), []byte("# another"), 0o644), errors.New("connection refused"))
 	})
 	_, err := h.WriteConfig(t.Context(), twoPrimaries)
-	if _, worse := errors.AsType[*hosttask.WorseError](err); !worse || !errors.Is(err, errNotRestored) || !strings.Contains(err.Error(), "connection refused") || len(h.copies(t)) != 2 {
+	if _, worse := errors.AsType[*hosttask.WorseError](err); !worse || !errors.Is(err, errCopiesKept) || !strings.Contains(err.Error(), "connection refused") || len(h.copies(t)) != 2 {
 		t.Errorf("%v; left is %q", err, h.copies(t))
 	}
+}
+
+// TestAKilledTrialOfAConfigurationIsUndoneByTheNext, which has HAProxy restarted.
+func TestAKilledTrialOfAConfigurationIsUndoneByTheNext(t *testing.T) {
+	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { panic("killed") })
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = h.WriteConfig(t.Context(), twoPrimaries)
+	}()
+	if err := h.Recover(); err != nil {
+		t.Fatal(err)
+	}
+	h.expectRestart(t)
+	if got := contentOf(t, h.ConfigPath()); got != configOf(t, twoPrimaries[:1]) {
+		t.Errorf("the configuration is %s", got)
+	}
+	if err := h.Recover(); err != nil || contentOf(t, h.ManifestPath()) != manifestOf(t, "haproxy:2") {
+		t.Errorf("%v: HAProxy is restarted again", err)
+	}
+	if err := (Host{Etc: t.TempDir()}).Recover(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestARestartThatCannotBeTriggeredKeepsTheCopies: HAProxy still runs with the new configuration.
+func TestARestartThatCannotBeTriggeredKeepsTheCopies(t *testing.T) {
+	for _, manifest := range []string{"", "- a list\n"} {
+		h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("connection refused") })
+		confirm := h.Confirm
+		h.Confirm = func(ctx context.Context, on journal.LoadBalancerOnNode) error {
+			return errors.Join(os.WriteFile(h.ManifestPath(), []byte(manifest), 0o600), confirm(ctx, on))
+		}
+		if _, err := h.WriteConfig(t.Context(), twoPrimaries); !errors.Is(err, errCopiesKept) || len(h.copies(t)) != 2 {
+			t.Errorf("%v; the copies are %q", err, h.copies(t))
+		}
+		if got := contentOf(t, h.ConfigPath()); got != configOf(t, twoPrimaries[:1]) {
+			t.Errorf("the configuration is %s", got)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "haproxy.yaml")
+	if err := errors.Join(os.WriteFile(path, []byte("metadata: {annotations: null}\n"), 0o600), triggerRestart(path)); err != nil || !strings.Contains(contentOf(t, path), restartedAnnotation) {
+		t.Errorf("%v: %s", err, contentOf(t, path))
+	}
+}
+
+// TestACancelledChangeWritesNothing.
+func TestACancelledChangeWritesNothing(t *testing.T) {
+	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.WriteConfig(ctx, twoPrimaries); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	expectHost(t, h, twoPrimaries[:1], "haproxy:2")
+}
+
+func manifestOf(t *testing.T, image string) string {
+	t.Helper()
+	text, err := Manifest(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

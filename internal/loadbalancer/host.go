@@ -22,8 +22,8 @@ type Host struct {
 	// AnyServes returns an error unless an API server answers this host at one of these primaries. It is called before a
 	// new configuration is written; nil skips that.
 	AnyServes func(primaries []string) error
-	// Confirm waits until HAProxy was seen to work with what was changed, and returns an error if it does not. Nil
-	// waits for nothing.
+	// Confirm returns an error unless HAProxy works with the changed files; the former files are then restored. If it
+	// is nil, a change is never undone.
 	Confirm func(context.Context, journal.LoadBalancerOnNode) error
 }
 
@@ -75,15 +75,29 @@ func (h Host) Provide(ctx context.Context, primaries []string, image string) (jo
 // try makes a change. If the change fails halfway or [Host.Confirm] does, it restores the files: a node whose HAProxy
 // does not work cannot be repaired through the API.
 func (h Host) try(ctx context.Context, change func() (journal.LoadBalancerOnNode, error)) (journal.LoadBalancerOnNode, error) {
+	if ctx.Err() != nil {
+		return journal.LoadBalancerOnNode{}, context.Cause(ctx)
+	}
 	former, err := h.keepFormer()
 	if err != nil {
 		return journal.LoadBalancerOnNode{}, err
 	}
 	on, err := change()
-	if on.Config || on.Manifest {
-		err = former.confirm(ctx, h, on, err)
+	if len(former) > 0 && (on.Config || on.Manifest) {
+		tried := err == nil
+		if tried {
+			err = former.verify(ctx, h, on)
+		}
+		if err != nil {
+			err = former.restore(err)
+		}
+		if err != nil && tried && !on.Manifest { // for another manifest, the kubelet restarts HAProxy anyway
+			if failed := triggerRestart(h.ManifestPath()); failed != nil {
+				err = fmt.Errorf("%w; %w; %w", err, failed, errCopiesKept)
+			}
+		}
 	}
-	if errors.Is(err, errNotRestored) {
+	if errors.Is(err, errCopiesKept) {
 		return on, err
 	}
 	return on, errors.Join(err, former.discard())

@@ -139,9 +139,9 @@ func writeManifest(path string, want manifest) (has manifest, written bool, err 
 // restartedAnnotation has the time at which HAProxy was restarted for a former configuration.
 const restartedAnnotation = "ekco.kurl.sh/restarted"
 
-// restart changes the manifest so that the kubelet restarts HAProxy. It changes an annotation alone: a liveness probe
+// triggerRestart changes the manifest so that the kubelet restarts HAProxy. It changes an annotation alone: a liveness probe
 // that only opens a connection does not notice that HAProxy reaches no API server.
-func restart(path string) error {
+func triggerRestart(path string) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		_, err = durable.Edit(path, maxManifest, func(present []byte) ([]byte, error) {
@@ -149,14 +149,20 @@ func restart(path string) error {
 			if err := yaml.Unmarshal(present, &pod.Object); err != nil {
 				return nil, err
 			}
-			if err := unstructured.SetNestedField(pod.Object, time.Now().UTC().Format(time.RFC3339), "metadata", "annotations", restartedAnnotation); err != nil {
-				return nil, err
+			if pod.Object == nil {
+				return nil, errors.New("it is empty")
 			}
+			annotations := pod.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[restartedAnnotation] = time.Now().UTC().Format(time.RFC3339)
+			pod.SetAnnotations(annotations)
 			return yaml.Marshal(pod.Object)
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("have the kubelet restart HAProxy: %w", err)
+		return fmt.Errorf("change the manifest so that the kubelet restarts HAProxy: %w", err)
 	}
 	return nil
 }

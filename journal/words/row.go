@@ -113,8 +113,9 @@ type Action struct {
 	// Deferred is what the steps wait for that are left when all others are done, if there
 	// are such: "Ceph". See [journal.ActionRecord.Deferred].
 	Deferred string
-	// RolloutTarget says what the actions of one rollout make of each node; "" if the action is about one node alone.
-	// It is nil if there are no rollouts. RolloutWaits is the state in which a thing waits for its turn, or "".
+	// RolloutTarget returns what the actions of a rollout have in common, as its headline shows it, for example "the
+	// primaries are 10.0.0.1"; "" for an action outside a rollout. It is nil if there are no rollouts. RolloutWaits is
+	// the state of a thing that is still to be changed, or "".
 	RolloutTarget func(*journal.ActionRequested) string
 	RolloutWaits  journal.State
 	// Asked says how it was asked for, as far as that is the kind's own; it may be nil.

@@ -117,7 +117,7 @@ func (v *Vocabulary) Has(t journal.Type) bool {
 	return known
 }
 
-// RolloutTarget says what the actions of the rollout to which this one belongs make of each node; "" for no rollout.
+// RolloutTarget returns [Action.RolloutTarget] of an action.
 func (v *Vocabulary) RolloutTarget(p *journal.ActionRequested) string {
 	if target := v.actions[p.Kind].RolloutTarget; target != nil {
 		return target(p)

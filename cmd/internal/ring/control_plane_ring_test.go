@@ -383,8 +383,8 @@ func TestPrimaryLostSoonAfterItsRenewalStopsOthers(t *testing.T) {
 	})
 }
 
-// TestAtMostOnePrimaryIsRestartedInVainWheneverEKCOIsKilled: no API server comes back with new certificates.
-func TestAtMostOnePrimaryIsRestartedInVainWheneverEKCOIsKilled(t *testing.T) {
+// TestKillRestartsAtMostOnePrimaryInVain: no API server comes back with new certificates.
+func TestKillRestartsAtMostOnePrimaryInVain(t *testing.T) {
 	var moments []time.Duration
 	for i := range rolloutPoints {
 		moments = append(moments, 70*time.Second+time.Duration(i)*45*time.Second)

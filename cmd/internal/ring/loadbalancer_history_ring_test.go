@@ -32,7 +32,7 @@ func TestHistoryShowsARolloutAsOneEntry(t *testing.T) {
 			f.says("the "+form, got, "update the load balancer on 4 nodes: the primaries are 10.0.0.1 ", "all done",
 				"update the load balancer on 5 nodes: the primaries are 10.0.0.1, 10.0.0.5 ", "all done\n",
 				"├─ update loadbalancer w1 (", "├─ update loadbalancer w2 (", "├─ update loadbalancer w3 (", "├─ update loadbalancer p2 (", "└─ update loadbalancer p1 (",
-				"so far", "restart the load balancer on 2 nodes: the image is haproxy:2 ", "stopped at w2, 1 of 5 done: stalled at write w2: failed 2 times: HAProxy with image haproxy:2 was not confirmed",
+				"so far", "restart the load balancer on 2 nodes: the image is haproxy:2 ", "stopped at w2, 1 of 5 done: stalled at write w2: failed 2 times: HAProxy (image haproxy:2) was not confirmed",
 				"├─ restart loadbalancer w1 (", "└─ restart loadbalancer w2 (")
 		}
 		if summary := f.history("summary"); strings.Count(summary, "blocked by OneAtATime") > 0 {

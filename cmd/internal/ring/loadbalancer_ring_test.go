@@ -317,7 +317,7 @@ func TestAnImageWithWhichHAProxyDoesNotWorkIsTakenBackOnOneNode(t *testing.T) {
 		if nodes[1] != 2 || nodes[3] != 1 { // each try restores the former files
 			t.Errorf("starts, and nodes with so many: %v", nodes)
 		}
-		f.says("the status", f.status(in, "table"), "Stalled", "LoadBalancerRollout", "its former configuration and manifest were restored")
+		f.says("the status", f.status(in, "table"), "Stalled", "LoadBalancerRollout", "the former configuration and manifest were restored")
 		f.stops(in)
 		f.settings.Image = "haproxy:3"
 		in = f.live(nil)

@@ -40,8 +40,8 @@ func TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled(t *testing.T) {
 	killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.bringsBadImage(arm) })
 }
 
-// TestAtMostOneKubeletIsLedToADeadServerWhereverEKCOIsKilled: the server answers before the change.
-func TestAtMostOneKubeletIsLedToADeadServerWhereverEKCOIsKilled(t *testing.T) {
+// TestKillLeavesAtMostOneKubeletOnADeadServer: the server answers before the change.
+func TestKillLeavesAtMostOneKubeletOnADeadServer(t *testing.T) {
 	var before, after map[string]int
 	withHAProxies(t, func(f *fleet) { before, after = f.leadsToADeadServer(nil) })
 	killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.leadsToADeadServer(arm) })
@@ -164,8 +164,8 @@ func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[stri
 	return before, after
 }
 
-// TestATrialThatSomebodyEndsIsTakenBack: HAProxy has not read the bad configuration by then, and would later.
-func TestATrialThatSomebodyEndsIsTakenBack(t *testing.T) {
+// TestInterruptedTrialIsUndone: HAProxy has not read the bad configuration by then, and would later.
+func TestInterruptedTrialIsUndone(t *testing.T) {
 	for name, ends := range map[string]func(*fleet, *incarnation) error{
 		"its pod is deleted": func(f *fleet, _ *incarnation) error {
 			pod := f.cluster.Pods()

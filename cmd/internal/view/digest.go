@@ -31,7 +31,7 @@ type digest struct {
 	refusals map[refusalOf]*digestLine
 	pauses   map[string]*digestLine
 	outage   *digestLine
-	// rollouts are the latest of each kind of action, states those of things.
+	// rollouts has the newest rollout of each kind of action, states the present state of each thing.
 	rollouts map[journal.ActionKind]*rollout
 	states   map[journal.Subject]journal.State
 }
@@ -54,7 +54,7 @@ type digestLine struct {
 	until time.Time
 	// earlier is set when it began before what the history tells.
 	earlier bool
-	// rollout is what it is part of, nil for none; subject is what the action is about then.
+	// rollout is the rollout of the line, or nil; subject is set with it.
 	rollout *rollout
 	subject journal.Subject
 }

@@ -23,7 +23,7 @@ type rollout struct {
 	lines  []*digestLine
 	// blocked is the last refusal of further actions during the rollout; nil for none.
 	blocked *digestLine
-	// closed is set once a tree has shown it: a clock that was set back adds nothing.
+	// closed is set once the tree has printed it: no later event may join it, also if the clock was set back.
 	closed bool
 }
 
@@ -42,7 +42,7 @@ func (d *digest) join(line *digestLine, subject journal.Subject, p *journal.Acti
 	r.lines = append(r.lines, line)
 }
 
-// block notes that further actions are refused. That an action waits for the one before it is part of the rollout.
+// block notes that further actions are refused. A refusal by OneAtATime gets no line of its own.
 func (r *rollout) block(line *digestLine, rule string) {
 	if r.isOver(line.began) {
 		return

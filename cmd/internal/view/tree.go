@@ -128,8 +128,7 @@ func (t *tree) Event(event journal.Event) error {
 	return t.show()
 }
 
-// follow has the digest take an event, of which it keeps only what may still change. A live tree does not wait for the
-// end of a rollout.
+// follow passes an event to the digest, and drops its list of lines. A live tree does not wait for the end of a rollout.
 func (t *tree) follow(e journal.Decoded) {
 	if t.now = e.Time; !t.live {
 		t.digest.event(e)
@@ -303,7 +302,7 @@ func (b *branch) width() int {
 	return min(width, 60)
 }
 
-// joint begins the line of one of so many twigs.
+// joint returns the branch symbol of line i.
 func joint(i, of int) string {
 	if i == of-1 {
 		return "└─"

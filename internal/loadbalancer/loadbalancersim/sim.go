@@ -163,7 +163,7 @@ func (f *Fleet) Program(node string) func(args []string) (any, error) {
 	}
 }
 
-// keep remembers the configuration of a node before a change; "" for none.
+// keep remembers the configuration of a node before a change; nil for none.
 func (f *Fleet) keep(node string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,7 +199,7 @@ func (f *Fleet) Trial(node string) func(args []string, wait func(answers func() 
 			panic(err)
 		}
 		time.AfterFunc(kubeletTakes, func() { f.Restart(node) })
-		return &hosttask.WorseError{Err: fmt.Errorf("%w; its former configuration and manifest were restored", err)}
+		return &hosttask.WorseError{Err: fmt.Errorf("%w; the former configuration and manifest were restored", err)}
 	}
 }
 

@@ -159,6 +159,9 @@ func (a *app) confirming(ctx context.Context, out io.Writer, host loadbalancer.H
 	if manifest {
 		return a.balancerRuns(host, address, within)
 	}
+	if _, err := os.Stat(host.ManifestPath()); err != nil {
+		return nil // no HAProxy runs yet
+	}
 	if a.awaitOwnPod(ctx, host.Etc, address, min(answerTimeout, within), func(*corev1.Pod) error { return nil }) != nil {
 		return nil // HAProxy does not work already, perhaps because of the former configuration: that is not restored
 	}

@@ -225,6 +225,19 @@ func TestAConfigurationAloneIsTriedIfAnAPIServerAnswersBefore(t *testing.T) {
 	}
 }
 
+// TestWithoutHAProxyNothingIsAwaited: there is no former configuration to go back to.
+func TestWithoutHAProxyNothingIsAwaited(t *testing.T) {
+	d, host, _ := balancerHost(t, http.NotFoundHandler())
+	if err := os.Remove(host.ManifestPath()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), answerTimeout/2, errors.New("it waits"))
+	defer cancel()
+	if confirm := d.app.confirming(ctx, d.out, host, "127.0.0.1:1", time.Hour, false); confirm != nil || ctx.Err() != nil {
+		t.Errorf("it is tried: %t, %v", confirm != nil, context.Cause(ctx))
+	}
+}
+
 // waiting is the output of a program, which closes the channel when the program has reported that it waits.
 type waiting struct {
 	bytes.Buffer

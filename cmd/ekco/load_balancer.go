@@ -169,7 +169,7 @@ func (a *app) confirming(ctx context.Context, out io.Writer, host loadbalancer.H
 }
 
 // answerTimeout is how long to wait for an answer through HAProxy before the change; without one, the change is not undone.
-// A HAProxy that the kubelet restarts for a former configuration takes half of that.
+// A HAProxy that the kubelet restarts for a former configuration answered again within 15 s in test/node.
 const answerTimeout = time.Minute
 
 // untilConfirmed returns a [loadbalancer.Host.Confirm] that reports the change, and waits until an API server says,

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -210,12 +211,13 @@ func TestHostTaskTriesOnlyAChangedConfiguration(t *testing.T) {
 
 // TestAConfigurationAloneIsTriedIfAnAPIServerAnswersBefore, and a manifest in any case.
 func TestAConfigurationAloneIsTriedIfAnAPIServerAnswersBefore(t *testing.T) {
-	for status, tried := range map[int]bool{http.StatusOK: true, http.StatusServiceUnavailable: false} {
+	for status, timeout := range map[int]time.Duration{http.StatusOK: time.Hour, http.StatusServiceUnavailable: 10 * time.Millisecond} {
+		tried := status == http.StatusOK
 		d, host, server := balancerHost(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte("{}"))
 		}))
-		for within, tries := range map[time.Duration]bool{0: false, 100 * time.Millisecond: true} {
+		for within, tries := range map[time.Duration]bool{0: false, timeout: true} {
 			for manifest, want := range map[bool]bool{true: tries, false: tries && tried} {
 				if got := d.app.confirming(t.Context(), d.out, host, server.Listener.Addr().String(), within, manifest) != nil; got != want {
 					t.Errorf("with answer %d, %s and a manifest %t, it is tried: %t", status, within, manifest, got)
@@ -264,7 +266,13 @@ func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 		"the API server refuses to tell": {http.StatusUnauthorized, true, false, "it answers 401"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			var asked atomic.Int32
 			d, host, server := balancerHost(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) > 1 {
+					cancel(context.DeadlineExceeded) // as if the trial were over: the first answer was read
+				}
 				if r.URL.Path != "/api/v1/namespaces/kurl/pods/task-1" {
 					t.Errorf("asked for %s", r.URL.Path)
 				}
@@ -281,18 +289,13 @@ func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			out, trial := &waiting{reported: make(chan struct{})}, 10*time.Millisecond
-			if test.says == "" || test.ended {
-				trial = time.Hour
-			}
+			out := &waiting{reported: make(chan struct{})}
 			if test.ended {
 				var ending sync.WaitGroup
 				defer ending.Wait()
-				ending.Go(func() { <-out.reported; cancel() })
+				ending.Go(func() { <-out.reported; cancel(nil) })
 			}
-			host.Confirm = d.app.untilConfirmed(out, host.Etc, server.Listener.Addr().String(), trial)
+			host.Confirm = d.app.untilConfirmed(out, host.Etc, server.Listener.Addr().String(), time.Hour)
 			_, err = host.WriteConfig(ctx, []string{"10.0.0.1", "10.0.0.2"})
 			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) || strings.Count(out.String(), "\n") != 1 {
 				t.Errorf("%v; it says %s", err, out)

@@ -125,7 +125,7 @@ func TestAPodIsAwaitedThroughAnAddressOfTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			looks, timeout := 0, 1500*time.Millisecond
+			looks, timeout := 0, 5*time.Second
 			if test.want == "" {
 				timeout = time.Minute // on a busy host
 			}

@@ -47,6 +47,17 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 	return ""
 }
 
+// LostReason says that a rollout stops because a node was lost soon after its change, and what to do. No action is open
+// on it, so there is nothing to cancel: if a person pauses the node, the others are changed without it. It returns ""
+// if the node is paused.
+func (w *World) LostReason(node, changed, then string) string {
+	subject := journal.NodeSubject(node, "")
+	if _, paused := w.pauseOf(subject); paused {
+		return ""
+	}
+	return fmt.Sprintf("node %s stopped being ready soon after %s; repair or purge it, or run \"ekco pause %s\": then EKCO %s", node, changed, PauseKey(subject), then)
+}
+
 // blamedFor is how long after its end a change is blamed if its thing stops being ready. Kubernetes notices a lost
 // node only 40 s after the kubelet's last renewal (node-monitor-grace-period), and a kubelet can keep using an old
 // connection for a while.

@@ -81,17 +81,17 @@ func (w *World) pause(key string) (PauseState, bool) {
 	return pause, true
 }
 
-// pauseOf returns the pause in force of the thing itself.
-func (w *World) pauseOf(t *Thing) (PauseState, bool) {
+// pauseOf returns the pause in force of the subject itself.
+func (w *World) pauseOf(subject journal.Subject) (PauseState, bool) {
 	if len(w.Pauses) == 0 {
 		return PauseState{}, false // for thousands of things
 	}
-	return w.pause(PauseKey(t.Subject))
+	return w.pause(PauseKey(subject))
 }
 
 // Paused reports whether a person paused the thing itself.
 func (w *World) Paused(t *Thing) bool {
-	_, paused := w.pauseOf(t)
+	_, paused := w.pauseOf(t.Subject)
 	return paused
 }
 

@@ -56,7 +56,7 @@ func rolloutOf(w *fsm.World) *rollout {
 			r.verifying = r.verifying || !w.Paused(t)
 			continue
 		}
-		r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; repair or purge it: then EKCO changes the other nodes", t.Name))
+		r.stop(w.LostReason(t.Name, "its load balancer was changed", "changes the other nodes"))
 	}
 	r.choose(w, s)
 	s.rollout = r

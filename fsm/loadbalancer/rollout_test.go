@@ -411,6 +411,9 @@ func TestRolloutStopsAtANodeThatIsLostSoonAfterItsChange(t *testing.T) {
 func TestRolloutGoesOnWithoutALostNodeThatIsPurgedOrGivenUp(t *testing.T) {
 	for name, ends := range map[string]func(w *world){
 		"it is purged": func(w *world) { w.gone("w10") },
+		"it is paused": func(w *world) {
+			w.Write(journal.Draft{Type: journal.TypePauseSet, Subject: journal.NodeSubject("w10", ""), Payload: journal.PauseSet{}})
+		},
 		"it is purged before it is verified": func(w *world) {
 			w.see("w10", true)
 			w.opens()

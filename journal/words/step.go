@@ -38,9 +38,15 @@ var stepRows = []Row{
 	{
 		Type: journal.TypeStepDone, Tone: Good, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.StepDone) string {
+			if missing := Missing(p); missing != "" {
+				return fmt.Sprintf("%s: %s is not done%s", e.Action, p.Step, Because(missing))
+			}
 			return fmt.Sprintf("%s: %s is done%s", e.Action, p.Step, Proof(p))
 		}),
 		Log: Of(func(_ journal.Event, p *journal.StepDone) Line {
+			if missing := Missing(p); missing != "" {
+				return Warn("step not done", "step", p.Step, "attempt", p.Attempt, "reason", missing)
+			}
 			return Info("step done", "step", p.Step, "attempt", p.Attempt, "already_done", p.AlreadyDone, "dry_run", p.DryRun)
 		}),
 	},
@@ -54,6 +60,16 @@ func forced(p *journal.StepNoted) string {
 	}
 	_ = json.Unmarshal(p.Outputs, &outputs) // most steps note something else
 	return outputs.Forced
+}
+
+// Missing says why a step ended without what it was for, as one does that could do nothing on its node; or "".
+func Missing(p *journal.StepDone) string {
+	var outputs struct {
+		Missing any `json:"missing"`
+	}
+	_ = json.Unmarshal(p.Outputs, &outputs) // most steps leave something else
+	missing, _ := outputs.Missing.(string)
+	return missing
 }
 
 func failed(e journal.Event, p *journal.StepFailed) string {

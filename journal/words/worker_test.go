@@ -20,6 +20,8 @@ level=WARN msg="left alone for good" what=osd.1 reason=r
 level=INFO msg="step started" step=s attempt=2
 level=INFO msg="step overrules a refusal" step=s attempt=2 reason=r
 level=INFO msg="step done" step=s attempt=2 already_done=true dry_run=true
+level=WARN msg="step not done" step=s attempt=2 reason=r
+level=INFO msg="step done" step=s attempt=2 already_done=false dry_run=false
 level=WARN msg="step failed" step=s attempt=3 error=e next_try_in=1.235s
 level=ERROR msg="step failed for the last time" step=s attempt=3 error=e
 level=INFO msg="step waits with the rest" step=s attempt=3 left=e
@@ -52,6 +54,8 @@ func TestWhatAWorkerLogsReadsAsItShould(t *testing.T) {
 		journal.StepNoted{Step: "s", Attempt: 2, Outputs: []byte(`{"forced":"r"}`)},
 		journal.StepNoted{Step: "s", Attempt: 2, Outputs: []byte(`{"node":"w1"}`)},
 		journal.StepDone{Step: "s", Attempt: 2, AlreadyDone: true, DryRun: true},
+		journal.StepDone{Step: "s", Attempt: 2, Outputs: []byte(`{"missing":"r"}`)},
+		journal.StepDone{Step: "s", Attempt: 2, Outputs: []byte(`{"missing":["not a reason"]}`)},
 		journal.StepFailed{Step: "s", Attempt: 3, Error: "e", NextTry: at.Add(1234567 * time.Microsecond)},
 		journal.StepFailed{Step: "s", Attempt: 3, Error: "e"},
 		journal.StepFailed{Step: "s", Attempt: 3, Error: "e", NextTry: at, Waits: true},

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -227,5 +228,21 @@ func TestASummarySaysOfWhichTimeNothingIsKnown(t *testing.T) {
 	if len(got) != 3 || !strings.HasPrefix(got[1], "2026-11-21T00:00:00Z 1h") || !strings.HasSuffix(got[1], " the journal was damaged what happened in that time is not known") ||
 		!strings.HasSuffix(got[2], " the journal lost its newest events some of what happened before is not known") {
 		t.Errorf("it says\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestAStepThatCouldNotDoItsWorkIsShownAsNotDone: the node that it was for could not be changed.
+func TestAStepThatCouldNotDoItsWorkIsShownAsNotDone(t *testing.T) {
+	s := &story{t: t}
+	const id = "change-lb-cluster-1"
+	s.tell(journal.Kubeconfigs, id, "cli:root@p1", 0, journal.TypeActionRequested, journal.ActionRequested{Kind: journal.ActionChangeLoadBalancer})
+	s.tell(journal.Kubeconfigs, id, "operator", 1, journal.TypeStepStarted, journal.StepStarted{Step: "kubeconfig w1", Attempt: 1})
+	s.tell(journal.Kubeconfigs, id, "operator", 1, journal.TypeStepDone, journal.StepDone{Step: "kubeconfig w1", Attempt: 1, Outputs: []byte(`{"missing":"node w1 is away"}`)})
+	s.tell(journal.Kubeconfigs, id, "operator", 1, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomePartial, Reason: "node w1 is left alone"})
+	if got := asText(t, s.events, "tree", Options{Words: vocabulary}); !regexp.MustCompile(`kubeconfig w1 +not done .*node w1 is away`).MatchString(got) {
+		t.Errorf("the tree is\n%s", got)
+	}
+	if got := asText(t, s.events, "table", Options{Words: vocabulary}); !strings.Contains(got, "kubeconfig w1 is not done: node w1 is away") {
+		t.Errorf("the table is\n%s", got)
 	}
 }

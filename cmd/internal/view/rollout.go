@@ -73,25 +73,11 @@ func (d *digest) headline(r *rollout) *digestLine {
 	if r.dryRun {
 		head.what = "dry run: " + head.what
 	}
-	done, open, failed := 0, false, (*digestLine)(nil)
 	for _, line := range r.lines {
 		head.ended = later(head.ended, line.ended)
-		switch {
-		case nodes[line.subject] != line:
-		case line.over && line.tone == good:
-			done++
-		case !line.over && line.tone != bad:
-			open = true
-		case failed == nil || failed.over && !line.over:
-			failed = line
-		}
 	}
-	waiting := 0
-	for subject, state := range d.states {
-		if state == waits && subject.Kind == r.lines[0].subject.Kind && nodes[subject] == nil && d.rollouts[r.kind] == r {
-			waiting++
-		}
-	}
+	done, open, failed := r.count(nodes)
+	waiting := d.waiting(r, nodes, waits)
 	var how, without, why string
 	if failed != nil {
 		without, why = " without "+failed.subject.Name, failed.outcome
@@ -112,6 +98,36 @@ func (d *digest) headline(r *rollout) *digestLine {
 	}
 	head.outcome = fmt.Sprintf("%s, %d of %d done%s", how, done, len(nodes)+waiting, words.Because(why))
 	return head
+}
+
+// count returns how many of these nodes are done, whether a change is still open, and one that failed or is stalled; nil
+// for none. A stalled one is preferred, since a person can retry it.
+func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done int, open bool, failed *digestLine) {
+	for _, line := range r.lines {
+		switch {
+		case nodes[line.subject] != line: // a later action on the same node counts
+		case line.over && line.tone == good:
+			done++
+		case !line.over && line.tone != bad:
+			open = true
+		case failed == nil || failed.over && !line.over:
+			failed = line
+		}
+	}
+	return done, open, failed
+}
+
+// waiting returns how many nodes are in the state in which they wait for their turn in the rollout.
+func (d *digest) waiting(r *rollout, nodes map[journal.Subject]*digestLine, waits journal.State) (n int) {
+	if d.rollouts[r.kind] != r {
+		return 0
+	}
+	for subject, state := range d.states {
+		if state == waits && subject.Kind == r.lines[0].subject.Kind && nodes[subject] == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // entries returns the lines of the rollout: its headline, and one for each action.

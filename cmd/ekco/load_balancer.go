@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/replicatedhq/ekco/actions"
 	actionsbalancer "github.com/replicatedhq/ekco/actions/loadbalancer"
@@ -99,15 +95,16 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 			defer stop()
 			host := loadbalancer.Host{Etc: etc, TCPProbe: tcp}
 			if askFirst {
-				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, apiServers(primaries)) }
+				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, primaries) }
 			}
 			if trial > 0 {
 				if err := host.Recover(); err != nil {
 					return hosttask.Say(cmd.OutOrStdout(), nil, err)
 				}
 			}
-			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
-			host.Confirm = a.confirming(ctx, cmd.OutOrStdout(), host, address, trial, image != "" && !keep)
+			tries := balancerTrial{env: a.env, out: cmd.OutOrStdout(), host: host, within: trial, manifest: image != "" && !keep}
+			tries.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
+			host.Confirm = tries.confirm(ctx)
 			var on journal.LoadBalancerOnNode
 			var err error
 			switch {
@@ -131,91 +128,16 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// apiServers returns the addresses of the API servers of primaries.
-func apiServers(primaries []string) []string {
-	addresses := make([]string, len(primaries))
-	for i, primary := range primaries {
-		addresses[i] = net.JoinHostPort(strings.Trim(primary, "[]"), strconv.Itoa(loadbalancer.APIPort))
-	}
-	return addresses
-}
-
-// anyServes asks the API servers at these addresses with the credentials of this host's kubelet.
-func (a *app) anyServes(ctx context.Context, etc string, addresses []string) error {
+// anyServes asks the API servers of these primaries with the credentials of this host's kubelet.
+func (a *app) anyServes(ctx context.Context, etc string, primaries []string) error {
 	node, _ := a.env(hosttask.EnvNode)
 	file, err := kubeconfig.In(etc, "kubelet.conf")
 	if err != nil {
 		return err
 	}
+	addresses := make([]string, len(primaries))
+	for i, primary := range primaries {
+		addresses[i] = net.JoinHostPort(strings.Trim(primary, "[]"), strconv.Itoa(loadbalancer.APIPort))
+	}
 	return file.AnyServes(ctx, addresses, node)
-}
-
-// confirming returns the [loadbalancer.Host.Confirm] for a change on this host, whose HAProxy listens at an address; nil for
-// none.
-func (a *app) confirming(ctx context.Context, out io.Writer, host loadbalancer.Host, address string, within time.Duration, manifest bool) func(context.Context, journal.LoadBalancerOnNode) error {
-	if within == 0 {
-		return nil
-	}
-	if manifest {
-		return a.balancerRuns(host, address, within)
-	}
-	if _, err := os.Stat(host.ManifestPath()); err != nil {
-		return nil // no HAProxy runs yet
-	}
-	if a.awaitOwnPod(ctx, host.Etc, address, min(answerTimeout, within), func(*corev1.Pod) error { return nil }) != nil {
-		return nil // HAProxy does not work already, perhaps because of the former configuration: that is not restored
-	}
-	return a.untilConfirmed(out, host.Etc, address, within)
-}
-
-// answerTimeout is how long to wait for an answer through HAProxy before the change; without one, the change is not undone.
-// A HAProxy that the kubelet restarts for a former configuration answered again within 15 s in test/node.
-const answerTimeout = time.Minute
-
-// untilConfirmed returns a [loadbalancer.Host.Confirm] that reports the change, and waits until an API server says,
-// through the HAProxy of this host, that EKCO has confirmed it.
-func (a *app) untilConfirmed(out io.Writer, etc, address string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
-	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
-		if err := hosttask.SayAndWait(out, on); err != nil {
-			return err
-		}
-		return a.awaitOwnPod(ctx, etc, address, within, func(pod *corev1.Pod) error {
-			if pod.Annotations[hosttask.AnnotationConfirmed] != "true" {
-				return fmt.Errorf("EKCO has not set the annotation %s on this task's pod", hosttask.AnnotationConfirmed)
-			}
-			return nil
-		})
-	}
-}
-
-// awaitOwnPod waits until the pod of this host task fits; see [kubeconfig.File.AwaitPod].
-func (a *app) awaitOwnPod(ctx context.Context, etc, address string, within time.Duration, fits func(*corev1.Pod) error) error {
-	namespace, _ := a.env(hosttask.EnvNamespace)
-	name, _ := a.env(hosttask.EnvPod)
-	file, err := kubeconfig.In(etc, "kubelet.conf")
-	if err != nil {
-		return err
-	}
-	return file.AwaitPod(ctx, address, namespace, name, within, fits)
-}
-
-// balancerRuns returns a [loadbalancer.Host.Confirm] for the HAProxy of this host, which listens at an address.
-func (a *app) balancerRuns(host loadbalancer.Host, address string, within time.Duration) func(context.Context, journal.LoadBalancerOnNode) error {
-	return func(ctx context.Context, on journal.LoadBalancerOnNode) error {
-		if !on.Manifest {
-			return nil
-		}
-		node, _ := a.env(hosttask.EnvNode)
-		file, err := kubeconfig.In(host.Etc, "kubelet.conf")
-		if err != nil {
-			return err
-		}
-		manifest, err := os.Stat(host.ManifestPath())
-		if err != nil {
-			return err
-		}
-		return file.AwaitPod(ctx, address, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, within, func(pod *corev1.Pod) error {
-			return loadbalancer.Runs(pod, on, manifest.ModTime())
-		})
-	}
 }

@@ -101,8 +101,8 @@ func TestOnlyAPodThatWasStartedAfterTheManifestWasWrittenIsConfirmed(t *testing.
 		if confirmed {
 			within = time.Minute // on a busy host
 		}
-		confirm := d.app.balancerRuns(host, server.Listener.Addr().String(), within)
-		if err := confirm(t.Context(), journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0", Manifest: true}); (err == nil) != confirmed {
+		trial := balancerTrial{env: d.app.env, host: host, address: server.Listener.Addr().String(), within: within}
+		if err := trial.runs(t.Context(), journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0", Manifest: true}); (err == nil) != confirmed {
 			t.Errorf("started %s after the manifest was written: %v", since, err)
 		}
 	}
@@ -219,7 +219,8 @@ func TestAConfigurationAloneIsTriedIfAnAPIServerAnswersBefore(t *testing.T) {
 		}))
 		for within, tries := range map[time.Duration]bool{0: false, timeout: true} {
 			for manifest, want := range map[bool]bool{true: tries, false: tries && tried} {
-				if got := d.app.confirming(t.Context(), d.out, host, server.Listener.Addr().String(), within, manifest) != nil; got != want {
+				trial := balancerTrial{env: d.app.env, host: host, address: server.Listener.Addr().String(), within: within, manifest: manifest}
+				if got := trial.confirm(t.Context()) != nil; got != want {
 					t.Errorf("with answer %d, %s and a manifest %t, it is tried: %t", status, within, manifest, got)
 				}
 			}
@@ -235,7 +236,8 @@ func TestWithoutHAProxyNothingIsAwaited(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), answerTimeout/2, errors.New("it waits"))
 	defer cancel()
-	if confirm := d.app.confirming(ctx, d.out, host, "127.0.0.1:1", time.Hour, false); confirm != nil || ctx.Err() != nil {
+	trial := balancerTrial{env: d.app.env, host: host, address: "127.0.0.1:1", within: time.Hour}
+	if confirm := trial.confirm(ctx); confirm != nil || ctx.Err() != nil {
 		t.Errorf("it is tried: %t, %v", confirm != nil, context.Cause(ctx))
 	}
 }
@@ -295,7 +297,7 @@ func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 				defer ending.Wait()
 				ending.Go(func() { <-out.reported; cancel(nil) })
 			}
-			host.Confirm = d.app.untilConfirmed(out, host.Etc, server.Listener.Addr().String(), time.Hour)
+			host.Confirm = balancerTrial{env: d.app.env, out: out, host: host, address: server.Listener.Addr().String(), within: time.Hour}.isConfirmed
 			_, err = host.WriteConfig(ctx, []string{"10.0.0.1", "10.0.0.2"})
 			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) || strings.Count(out.String(), "\n") != 1 {
 				t.Errorf("%v; it says %s", err, out)
@@ -314,8 +316,8 @@ func TestUnverifiableConfigurationIsRestoredAtOnce(t *testing.T) {
 	d, host, server := balancerHost(t, http.NotFoundHandler())
 	address := server.Listener.Addr().String()
 	for want, confirm := range map[string]func(context.Context, journal.LoadBalancerOnNode) error{
-		"no such file or directory": d.app.untilConfirmed(d.out, t.TempDir(), address, time.Hour),
-		"no space left on device":   d.app.untilConfirmed(deaf{}, host.Etc, address, time.Hour),
+		"no such file or directory": balancerTrial{env: d.app.env, out: d.out, host: loadbalancer.Host{Etc: t.TempDir()}, address: address, within: time.Hour}.isConfirmed,
+		"no space left on device":   balancerTrial{env: d.app.env, out: deaf{}, host: host, address: address, within: time.Hour}.isConfirmed,
 	} {
 		host.Confirm = confirm
 		if _, err := host.WriteConfig(t.Context(), []string{"10.0.0.1", "10.0.0.2"}); err == nil || !strings.Contains(err.Error(), want) {

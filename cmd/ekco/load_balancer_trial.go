@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/kubeconfig"
+	"github.com/replicatedhq/ekco/internal/loadbalancer"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// balancerTrial is how a host task sees that HAProxy works with the files that it has changed on its host.
+type balancerTrial struct {
+	env func(name string) (value string, is bool)
+	// out is where the task's result is reported.
+	out  io.Writer
+	host loadbalancer.Host
+	// address is where HAProxy listens.
+	address string
+	// within is how long HAProxy may take; zero for no trial.
+	within time.Duration
+	// manifest is set if the task may replace HAProxy's manifest.
+	manifest bool
+}
+
+// confirm returns the [loadbalancer.Host.Confirm] for the change; nil for none.
+func (t balancerTrial) confirm(ctx context.Context) func(context.Context, journal.LoadBalancerOnNode) error {
+	if t.within == 0 {
+		return nil
+	}
+	if t.manifest {
+		return t.runs
+	}
+	if _, err := os.Stat(t.host.ManifestPath()); err != nil {
+		return nil // no HAProxy runs yet
+	}
+	if t.awaitOwnPod(ctx, min(answerTimeout, t.within), func(*corev1.Pod) error { return nil }) != nil {
+		return nil // HAProxy does not work already, perhaps because of the former configuration: that is not restored
+	}
+	return t.isConfirmed
+}
+
+// answerTimeout is how long to wait for an answer through HAProxy before the change; without one, the change is not undone.
+// A HAProxy that the kubelet restarts for a former configuration answered again within 15 s in test/node.
+const answerTimeout = time.Minute
+
+// isConfirmed reports the change, and waits until an API server says, through the HAProxy of this host, that EKCO has
+// confirmed it.
+func (t balancerTrial) isConfirmed(ctx context.Context, on journal.LoadBalancerOnNode) error {
+	if err := hosttask.SayAndWait(t.out, on); err != nil {
+		return err
+	}
+	return t.awaitOwnPod(ctx, t.within, func(pod *corev1.Pod) error {
+		if pod.Annotations[hosttask.AnnotationConfirmed] != "true" {
+			return fmt.Errorf("EKCO has not set the annotation %s on this task's pod", hosttask.AnnotationConfirmed)
+		}
+		return nil
+	})
+}
+
+// runs waits until an API server says, through the HAProxy of this host, that HAProxy's pod runs with the new manifest.
+func (t balancerTrial) runs(ctx context.Context, on journal.LoadBalancerOnNode) error {
+	if !on.Manifest {
+		return nil
+	}
+	manifest, err := os.Stat(t.host.ManifestPath())
+	if err != nil {
+		return err
+	}
+	node, _ := t.env(hosttask.EnvNode)
+	return t.await(ctx, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, t.within, func(pod *corev1.Pod) error {
+		return loadbalancer.Runs(pod, on, manifest.ModTime())
+	})
+}
+
+// awaitOwnPod waits until the pod of this host task fits.
+func (t balancerTrial) awaitOwnPod(ctx context.Context, within time.Duration, fits func(*corev1.Pod) error) error {
+	namespace, _ := t.env(hosttask.EnvNamespace)
+	name, _ := t.env(hosttask.EnvPod)
+	return t.await(ctx, namespace, name, within, fits)
+}
+
+// await waits until a pod fits, as an API server says through HAProxy; see [kubeconfig.File.AwaitPod].
+func (t balancerTrial) await(ctx context.Context, namespace, name string, within time.Duration, fits func(*corev1.Pod) error) error {
+	file, err := kubeconfig.In(t.host.Etc, "kubelet.conf")
+	if err != nil {
+		return err
+	}
+	return file.AwaitPod(ctx, t.address, namespace, name, within, fits)
+}

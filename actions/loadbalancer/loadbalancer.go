@@ -73,7 +73,20 @@ func New(parts Parts) []actions.Definition {
 }
 
 func (p Parts) work() hosttask.Work {
-	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify}
+	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify, Unless: p.unheard}
+}
+
+// unheard returns an error if the log of a running HAProxy cannot be read. EKCO could neither see what the task does nor
+// make HAProxy reload its configuration, so each attempt would end with the former files and a restart of HAProxy.
+func (p Parts) unheard(ctx context.Context, _ journal.ActionRecord, node string) (why string, err error) {
+	pod, err := p.Running.Pod(ctx, node)
+	if err != nil || !pod.Runs {
+		return "", nil //nolint:nilerr // the change may repair that
+	}
+	if _, err := p.Running.Log(ctx, pod); err != nil {
+		return "", fmt.Errorf("before HAProxy's files on node %s are changed: %w", node, err)
+	}
+	return "", nil
 }
 
 // checking is the work of checking a configuration with HAProxy on a node.

@@ -1,11 +1,13 @@
 package loadbalancer_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -39,5 +41,26 @@ func TestARestartThatDoesNotWorkIsTriedTwice(t *testing.T) {
 				t.Errorf("%s: it failed %d times: %q", kind, failed, w.Story())
 			}
 		})
+	}
+}
+
+// TestNothingIsWrittenWhileHAProxysLogCannotBeRead: each attempt would end in a restart of HAProxy. One that does not run
+// is repaired nevertheless.
+func TestNothingIsWrittenWhileHAProxysLogCannotBeRead(t *testing.T) {
+	for _, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
+		for _, runs := range []bool{true, false} {
+			actionstest.InBubble(t, func(bare *actionstest.World) {
+				w := newWorld(bare, "10.0.0.1")
+				w.unheard = errors.New("the kubelet of its node does not give it")
+				w.fleet.Break("a", loadbalancersim.Faults{Stopped: !runs})
+				w.ask(kind, second, []string{"10.0.0.2"}, onTrial)
+				running := w.Start(w.Config(w.kinds(nil)))
+				time.Sleep(10 * time.Minute)
+				running.Halt()
+				if made := w.Most() > 0; made == runs || runs && w.Count("stalled") != 1 {
+					t.Errorf("%s, HAProxy runs: %t: pods were made: %t; %q", kind, runs, made, w.Story())
+				}
+			})
+		}
 	}
 }

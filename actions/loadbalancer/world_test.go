@@ -41,6 +41,8 @@ type world struct {
 	fleet *loadbalancersim.Fleet
 	// away is until when the API server takes no pods.
 	away time.Time
+	// unheard is why no log of HAProxy can be read, or nil.
+	unheard error
 }
 
 // newWorld begins with HAProxy that leads to these primaries, none for a node without it.
@@ -82,7 +84,7 @@ func onTrial(input *journal.LoadBalancerInput) { input.Trial = true }
 // kinds are the actions as one incarnation of EKCO has them, with clients of its own.
 func (w *world) kinds(f *actionstest.Fuse) []actions.Definition {
 	clients := mortal{w, f}
-	running := mortalRunning{w.fleet, f}
+	running := mortalRunning{w.fleet, w, f}
 	return loadbalancer.New(loadbalancer.Parts{
 		Tasks:   hosttask.New(clients, clients, hosttasksim.Namespace, slog.New(slog.DiscardHandler)),
 		Running: running, Image: "replicated/ekco:v1", Command: []string{"host-task", "load-balancer"},
@@ -130,7 +132,15 @@ func (m mortal) ForceDeletePod(ctx context.Context, namespace, name, uid string)
 // mortalRunning is HAProxy as one incarnation reaches it.
 type mortalRunning struct {
 	*loadbalancersim.Fleet
-	fuse *actionstest.Fuse
+	world *world
+	fuse  *actionstest.Fuse
+}
+
+func (m mortalRunning) Log(ctx context.Context, pod balancer.Pod) (string, error) {
+	if m.world.unheard != nil {
+		return "", m.world.unheard
+	}
+	return m.Fleet.Log(ctx, pod)
 }
 
 func (m mortalRunning) Reload(ctx context.Context, pod balancer.Pod) error {

@@ -77,7 +77,7 @@ func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 		if journal.ControlPlaneCertificates(node).Name == t.Name {
 			continue
 		}
-		if why := w.LostReason(node, "its certificates were renewed", "renews those of other primaries"); why != "" {
+		if why := w.LostReason(journal.NodeSubject(node, ""), "its certificates were renewed", "renews those of other primaries"); why != "" {
 			return why
 		}
 	}

@@ -56,7 +56,7 @@ func rolloutOf(w *fsm.World) *rollout {
 			r.verifying = r.verifying || !w.Paused(t)
 			continue
 		}
-		r.stop(w.LostReason(t.Name, "its load balancer was changed", "changes the other nodes"))
+		r.stop(w.LostReason(journal.NodeSubject(t.Name, ""), "its load balancer was changed", "changes the other nodes"))
 	}
 	r.choose(w, s)
 	s.rollout = r

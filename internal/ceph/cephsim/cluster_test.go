@@ -136,3 +136,15 @@ func TestATestSaysWhatIsSafeAndHealthy(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestASizeThatIsSetAgainResetsMinSize, as by Ceph 16.2.15: otherwise a test passes although EKCO sets an equal size.
+func TestASizeThatIsSetAgainResetsMinSize(t *testing.T) {
+	c := cephsim.New()
+	c.AddPool("replicapool", 3, 3)
+	if err := c.SetPoolNumber(t.Context(), "replicapool", ceph.PoolSize, 3, false); err != nil {
+		t.Fatal(err)
+	}
+	if pools, err := c.Pools(t.Context()); err != nil || len(pools) != 1 || pools[0].Size != 3 || pools[0].MinSize != 2 {
+		t.Errorf("%v: %+v", err, pools)
+	}
+}

@@ -1,6 +1,7 @@
 package primary_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -121,5 +122,26 @@ func TestAComponentThatBeginsAnewAgainAndAgainHasNotComeBack(t *testing.T) {
 			t.Errorf("%v: %+v", err, result)
 		}
 		w.clean()
+	})
+}
+
+// TestTheClockIsComparedWithoutAPassword: what a rotation says goes on record.
+func TestTheClockIsComparedWithoutAPassword(t *testing.T) {
+	if _, err := primary.ServerTime(t.Context(), "https://admin:s3cret@10.0.0.1:64a43"); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Error(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		w.Server = "https://admin:s3cret@10.0.0.1:6443"
+		w.Make(time.Now().Add(5 * day))
+		w.ServerTime = func(_ context.Context, server string) (time.Time, error) {
+			if server != w.Server {
+				t.Errorf("asked is %q", server)
+			}
+			return time.Now().Add(day), nil
+		}
+		if _, err := w.run(); err == nil || !strings.Contains(err.Error(), "apart") || strings.Contains(err.Error(), "s3cret") || w.said("s3cret") {
+			t.Errorf("%v, it says %q", err, w.lines)
+		}
 	})
 }

@@ -301,3 +301,11 @@ func TestWhatWasRecordedWithoutAnAnswerIsNotAskedForAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestAFormerServerIsPrintedWithoutItsPassword: journals of earlier versions have the password.
+func TestAFormerServerIsPrintedWithoutItsPassword(t *testing.T) {
+	files := []journal.KubeconfigSet{{Path: "kubelet.conf", From: "https://admin:s3cret@10.0.0.1:6443"}}
+	if said := set(&journal.KubeconfigsSet{Files: files}); strings.Contains(said, "s3cret") || !strings.Contains(said, "10.0.0.1:6443") {
+		t.Errorf("it says %q", said)
+	}
+}

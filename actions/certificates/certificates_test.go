@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"strings"
@@ -335,3 +336,35 @@ func TestAPersonHasWhatIsNotDueRenewed(t *testing.T) {
 }
 
 const day = 24 * time.Hour
+
+// broken is a store that cannot renew anything until that time.
+type broken struct {
+	Store
+	until time.Time
+}
+
+func (s broken) Renew(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error) {
+	if time.Now().Before(s.until) {
+		return journal.CertificateFacts{}, errors.New("it cannot be renewed")
+	}
+	return s.Store.Renew(ctx, of)
+}
+
+func TestAStalledRenewalOfASecretIsRetried(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := installed(bare, journal.CertificateRegistry)
+		until := time.Now().Add(24 * time.Hour)
+		w.ask()
+		stores := func(time.Duration, time.Time) Store { return broken{w.cluster.Store(), until} }
+		r := w.Start(w.Config([]actions.Definition{New(stores, func() {})}))
+		w.Pass(23 * time.Hour)
+		if w.Record().Stalled == nil {
+			t.Errorf("it is not stalled: %q", w.Story())
+		}
+		w.Pass(8 * time.Hour)
+		r.End()
+		if w.LastLine() != "ended done" {
+			t.Errorf("it %s", w.LastLine())
+		}
+	})
+}

@@ -52,6 +52,7 @@ func TestAnAPIServerOfAnyProbeIsRestartedOnce(t *testing.T) {
 func TestWhatCannotBeAskedIsNotRestarted(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"no port":           func(w *world) { w.probed("", "--secure-port=0") },
+		"no port, by hand":  func(w *world) { w.ByHand = true; w.probed("", "--secure-port=0") },
 		"it is away before": func(w *world) { w.Refuses = func(string, []string) string { return "connection refused" } },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -309,3 +309,9 @@ func TestAFormerServerIsPrintedWithoutItsPassword(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 }
+
+// TestAPartialChangeFailsThoughNoNodeIsNamed, such as after a failed check on a node whose kubelet is excluded.
+func TestAPartialChangeFailsThoughNoNodeIsNamed(t *testing.T) {
+	d := newDesk(t, nil)
+	d.expect(d.changes(newChanging(t, journal.OutcomePartial, isSet, isSet, isSet), "--server="+newServer), exitFailed, "so it is", "")
+}

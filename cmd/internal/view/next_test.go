@@ -75,6 +75,14 @@ func TestOfSeveralProblemsTheFirstIsTheHeadlineWithHowManyMore(t *testing.T) {
 	}
 }
 
+func TestTheOnlyThingThatNeedsAPersonShowsItsReason(t *testing.T) {
+	thing := api.Problem{Kind: api.ProblemNeedsPerson, NeedsYou: true, Reason: "kubeconfigs/cluster is Partly: its node is away", Advice: "run it again", Command: "ekco explain x"}
+	want := []string{"NEEDS YOU: kubeconfigs/cluster is Partly (ekco explain x)", "  kubeconfigs/cluster is Partly: its node is away; run it again", ""}
+	if diff := cmp.Diff(want, verdict(api.Status{Verdict: api.OverallNeedsYou, Problems: []api.Problem{thing}}, style{})); diff != "" {
+		t.Errorf("it says (-want +got):\n%s", diff)
+	}
+}
+
 func TestWhatIsDueOfOneThingWhileEKCOStartsWaitsForItsFirstLook(t *testing.T) {
 	explained, status := aPurge()
 	explained.Next[0].At = explained.Now

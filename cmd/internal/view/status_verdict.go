@@ -50,7 +50,8 @@ func needsYou(status api.Status, s style) []string {
 		command = "ekco explain"
 	}
 	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), more(len(pressing)-1), Clean(command))}
-	if len(pressing) == 1 {
+	// The reason of a thing stands nowhere else in the status, unless it is wide.
+	if len(pressing) == 1 && first.Kind != api.ProblemNeedsPerson {
 		return lines
 	}
 	for i, problem := range pressing {

@@ -35,6 +35,10 @@ const (
 	reachTimeout   = time.Minute
 	// restartTries is how many failed attempts to write a new manifest stall the action. Each may restart HAProxy twice.
 	restartTries = 2
+	// checkTries is how many failed checks of a new image stall the action. Only then does "ekco status" say NEEDS YOU, and
+	// the administrator who set the image should see it soon. A check before an update uses the image that HAProxy has, so
+	// a failure is likely to pass.
+	checkTries = 3
 	// restoreTimeout is how long it may take to restore the former files.
 	restoreTimeout = 20 * time.Second
 	// pullTimeout is how long pulling an image may take. Installers wait two minutes for a pending pod.
@@ -128,17 +132,17 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 	if plan.Facts, err = json.Marshal(shall); err != nil {
 		return journal.Plan{}, fmt.Errorf("write down what the load balancer shall be: %w", err)
 	}
+	timeout, tries, checks := reloadTimeout, 0, 0
+	if record.Kind == journal.ActionRestartLoadBalancer {
+		timeout, tries, checks = restartTimeout, restartTries, checkTries
+	}
 	var after []string
 	if shall.CheckWith != "" {
-		_, checked, err := p.checking().Plan(&plan, p.check(record.Subject.Name, shall), journal.PlannedStep{Domains: actions.NoDomains})
+		_, checked, err := p.checking().Plan(&plan, p.check(record.Subject.Name, shall), journal.PlannedStep{Tries: checks, Domains: actions.NoDomains})
 		if err != nil {
 			return plan, err
 		}
 		after = []string{checked}
-	}
-	timeout, tries := reloadTimeout, 0
-	if record.Kind == journal.ActionRestartLoadBalancer {
-		timeout, tries = restartTimeout, restartTries
 	}
 	_, last, err := p.work().Plan(&plan, p.task(record, shall), journal.PlannedStep{After: after, Tries: tries, Domains: actions.NoDomains})
 	plan.Steps = append(plan.Steps, journal.PlannedStep{

@@ -26,6 +26,23 @@ func TestARestartOutlastsAnAPIServerThatIsAwayForAMoment(t *testing.T) {
 	})
 }
 
+// TestANewImageThatFailsItsCheckStallsSoon: a check before an update is tried for longer.
+func TestANewImageThatFailsItsCheckStallsSoon(t *testing.T) {
+	for kind, want := range map[journal.ActionKind]int{journal.ActionRestartLoadBalancer: 3, journal.ActionUpdateLoadBalancer: 10} {
+		actionstest.InBubble(t, func(bare *actionstest.World) {
+			w := newWorld(bare, "10.0.0.1")
+			w.Set("a", hosttasksim.Program{Then: func(string) error { return errors.New("HAProxy refuses the configuration") }})
+			w.ask(kind, second, []string{"10.0.0.1"}, func(input *journal.LoadBalancerInput) { input.CheckWith = second })
+			running := w.Start(w.Config(w.kinds(nil)))
+			time.Sleep(20 * time.Minute)
+			running.Halt()
+			if failed := w.Count("failed check a"); failed != want || w.Count("stalled") != 1 || w.Count("started write a") > 0 {
+				t.Errorf("%s: it failed %d times: %q", kind, failed, w.Story())
+			}
+		})
+	}
+}
+
 // TestARestartThatDoesNotWorkIsTriedTwice: each try restarts HAProxy. An update restarts nothing.
 func TestARestartThatDoesNotWorkIsTriedTwice(t *testing.T) {
 	for kind, limited := range map[journal.ActionKind]bool{journal.ActionRestartLoadBalancer: true, journal.ActionUpdateLoadBalancer: false} {

@@ -1,21 +1,27 @@
 package nodetest
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
-	"github.com/replicatedhq/ekco/internal/durable"
+	"github.com/replicatedhq/ekco/fsm/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/systemd/systemdtest"
 	"github.com/replicatedhq/ekco/internal/version"
 	"github.com/replicatedhq/ekco/test/await"
@@ -82,19 +88,17 @@ func TestTheLoadBalancerOfARealNode(t *testing.T) {
 	})
 	t.Run("a configuration that cuts off the node", func(t *testing.T) { w.takesBackAConfiguration(t) })
 	first = w.serves(t, haproxyImages[0], 1)
-	for _, image := range []struct{ name, why string }{{"ekco.test/none:1", "ekco.test/none:1"}, {refusingHAProxy, "is not -HUP PROCESS"}} {
+	for _, image := range []struct{ name, why string }{{"ekco.test/none:1", `pull and unpack image "ekco.test/none:1"`}, {refusingHAProxy, "is not -HUP PROCESS"}} {
 		t.Run("image "+image.name+" does not pass the check", func(t *testing.T) {
 			if image.name == refusingHAProxy {
 				w.node.Import(t, built(t, refusingHAProxyImage))
 			}
+			former := w.files(t)
 			w.shall(t, image.name, "90s")
-			w.awaitRead(t, "EKCO says why", func(history string) bool {
-				return strings.Contains(history, "check real-1 failed") && strings.Contains(history, image.why)
-			}, "history", "--component", "loadbalancer", "--limit", "30")
+			w.isStopped(t, former, "restart of real-1 is stalled at check real-1", image.why)
 			if now, seen := w.haproxy(t); now != first {
 				t.Errorf("HAProxy was restarted: %s", seen)
 			}
-			w.node.WaitReady(t)
 		})
 	}
 	t.Run("an image with which HAProxy does not work", func(t *testing.T) { w.takesBackABrokenHAProxy(t) })
@@ -165,7 +169,7 @@ func (w *balanced) restarts(t *testing.T, restarted <-chan string, before func()
 // takesBackADeadServer points the kubelet to a server that then dies. Only the task on the node can undo that,
 // since the node cannot be reached through the API.
 func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Systemd) {
-	restarted := systemd.Restarted()
+	restarted, former := systemd.Restarted(), w.files(t)
 	dying := startForwarder(t, w.address)
 	server := fmt.Sprintf("https://%s:%d", gateway, dying.port())
 	command := w.kubectl("--namespace", "kurl", "exec", w.operator(t), "--", "ekco", "change-load-balancer", "--server="+server)
@@ -175,68 +179,109 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 	w.restarts(t, restarted, dying.close)
 	w.restarts(t, restarted, func() {})
 	t.Logf("the command ended: %v", command.Wait())
+	w.isStopped(t, former, "kubeconfigs/cluster is Partly", "not all kubelets are led to "+server, "the former server was restored")
+}
+
+// haproxyManifest is the path of HAProxy's manifest in the files of [balanced.files].
+const haproxyManifest = "kubernetes/manifests/haproxy.yaml"
+
+// file is a file or directory on the node.
+type file struct{ Mode, Content string }
+
+// files returns what EKCO may change on the node, by the path in /etc.
+func (w *balanced) files(t *testing.T) map[string]file {
+	t.Helper()
+	packed, err := w.node.command("tar", "-C", "/etc", "-c", "haproxy", "kubernetes").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, archive := map[string]file{}, tar.NewReader(bytes.NewReader(packed))
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[header.Name] = file{fmt.Sprint(header.FileInfo().Mode(), " ", header.Uid, ":", header.Gid), string(content)}
+	}
+}
+
+// isRestarted reports whether a manifest has exactly one annotation more than the former one. EKCO adds it after it has
+// restored a configuration, so that the kubelet restarts HAProxy.
+func isRestarted(t *testing.T, former, now string) bool {
+	t.Helper()
+	var was, is corev1.Pod
+	if err := errors.Join(yaml.UnmarshalStrict([]byte(former), &was), yaml.UnmarshalStrict([]byte(now), &is)); err != nil {
+		t.Fatal(err)
+	}
+	const annotation = "ekco.kurl.sh/restarted"
+	has := metav1.HasAnnotation(is.ObjectMeta, annotation)
+	delete(is.Annotations, annotation)
+	return has && reflect.DeepEqual(was, is)
+}
+
+// isStopped waits until the status says, with this verdict and these reasons, that a change stopped. Then the node must
+// be ready, and have its former files.
+func (w *balanced) isStopped(t *testing.T, former map[string]file, verdict string, reasons ...string) {
+	t.Helper()
+	says := func(status string) bool {
+		lacks := func(reason string) bool { return !strings.Contains(status, reason) }
+		return strings.HasPrefix(status, "NEEDS YOU: "+verdict) && !slices.ContainsFunc(reasons, lacks)
+	}
+	w.awaitRead(t, "the status says why the change stopped", says, "status")
 	w.node.WaitReady(t)
-	w.awaitRead(t, "the change ends as partial", func(history string) bool {
-		return strings.Contains(history, "partial") && strings.Contains(history, "former server was restored")
-	}, "history", "--component", "kubeconfigs", "--limit", "30")
-	for _, name := range []string{"kubelet.conf", "admin.conf"} {
-		path := w.node.Disk("etc/kubernetes/" + name)
-		content, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(content), "server: https://localhost:6444") {
-			t.Errorf("%s: %v:\n%s", name, err, content)
-		}
-		if _, err := os.Stat(path + durable.FormerSuffix); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("a copy of %s is left: %v", name, err)
-		}
+	now := w.files(t)
+	if manifest := now[haproxyManifest]; isRestarted(t, former[haproxyManifest].Content, manifest.Content) {
+		manifest.Content = former[haproxyManifest].Content
+		now[haproxyManifest] = manifest
+	}
+	if diff := cmp.Diff(former, now); diff != "" {
+		t.Errorf("the node does not have its former files (-want +got):\n%s", diff)
+	}
+	status, code := w.ekco(t, "status", "--check")
+	if t.Log(status); code != 2 || !says(status) {
+		t.Errorf("ekco status --check ends with %d", code)
 	}
 }
 
 // takesBackAConfiguration cuts off the node once a new configuration is written. Only the task on the node can undo that.
 func (w *balanced) takesBackAConfiguration(t *testing.T) {
-	w.shall(t, haproxyImages[0], "20s")
-	config := func() string {
-		content, err := w.node.command("cat", "/etc/haproxy/haproxy.cfg").CombinedOutput()
-		if err != nil {
-			t.Errorf("%v: %s", err, content)
-		}
-		return string(content)
+	w.shall(t, haproxyImages[0], "30s") // until then, a restarted HAProxy must answer again
+	former := w.files(t)
+	awaitConfig := func(what string, isFormer bool) {
+		await.Until(t, await.HangTimeout, what, func() (bool, string) {
+			now, err := w.node.command("cat", "/etc/haproxy/haproxy.cfg").Output()
+			return err == nil && (string(now) == former["haproxy/haproxy.cfg"].Content) == isFormer, fmt.Sprint(string(now), err)
+		})
 	}
-	former := config()
 	fromPods := []string{"!", "-i", "lo"}
 	w.drops(t, "-I", fromPods...) // EKCO does not see that HAProxy serves, and the kubelet works
 	w.joins(t, "primary-4", w.forwarder)
-	await.Until(t, await.HangTimeout, "the configuration is written", func() (bool, string) { return config() != former, former })
-	w.drops(t, "-I")
-	await.Until(t, await.HangTimeout, "the former configuration is restored", func() (bool, string) { return config() == former, config() })
-	w.drops(t, "-D")
+	for range 2 { // then the action stalls
+		awaitConfig("the configuration is written", false)
+		w.drops(t, "-I")
+		awaitConfig("the former configuration is restored", true)
+		w.drops(t, "-D")
+	}
 	w.drops(t, "-D", fromPods...)
-	w.node.WaitReady(t)
-	w.awaitRead(t, "EKCO says so", func(history string) bool {
-		return strings.Contains(history, "from the API server at 127.0.0.1:6444") && strings.Contains(history, "were restored")
-	}, "history", "--component", "loadbalancer", "--limit", "30")
-	w.serves(t, haproxyImages[0], 2) // at the second try
+	w.isStopped(t, former, "update of real-1 is stalled at write real-1", loadbalancer.RuleRollout, "from the API server at 127.0.0.1:6444", "were restored")
+	w.mustEkco(t, "retry", "real-1")
+	w.serves(t, haproxyImages[0], 2)
 	w.Kubectl(t, "delete", "node", "primary-4")
 }
 
 // takesBackABrokenHAProxy: the image passes the check before the change. The task on the node restores the files.
 func (w *balanced) takesBackABrokenHAProxy(t *testing.T) {
-	files := func() string {
-		content, err := w.node.command("sh", "-c", "cat /etc/haproxy/haproxy.cfg /etc/kubernetes/manifests/haproxy.yaml && ls /etc/haproxy").CombinedOutput()
-		if err != nil {
-			t.Errorf("%v: %s", err, content)
-		}
-		return string(content)
-	}
-	before := files()
+	former := w.files(t)
 	w.node.Import(t, built(t, brokenHAProxyImage))
 	w.shall(t, brokenHAProxy, "10s") // it never works
-	w.awaitRead(t, "the action stalls after its second try, with the reason", func(status string) bool {
-		return strings.Contains(status, "stalled at write real-1: failed 2 times") && strings.Contains(status, "were restored")
-	}, "status")
-	w.node.WaitReady(t)
-	if now := files(); now != before {
-		t.Errorf("the files are\n%s\nwant\n%s", now, before)
-	}
+	w.isStopped(t, former, "restart of real-1 is stalled at write real-1", "failed 2 times", "were restored")
 	await.Until(t, await.HangTimeout, "HAProxy runs with its former image", func() (bool, string) {
 		pod, seen := w.haproxy(t)
 		return pod != "" && strings.Contains(seen, haproxyImages[0]), seen

@@ -181,11 +181,14 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) error 
 	if err == nil {
 		err = r.Verify(ctx, step, in.Task.Node, result)
 	}
-	if err != nil {
-		step.Log.Warn("cannot verify the change; the task on the node undoes it", "node", in.Task.Node, "error", err)
-		return nil
+	if err == nil {
+		return r.Tasks.Confirm(ctx, in.Task, in.owner(step), "")
 	}
-	return r.Tasks.Confirm(ctx, in.Task, in.owner(step))
+	step.Log.Warn("cannot verify the change; the task on the node undoes it", "node", in.Task.Node, "error", err)
+	if err := r.Tasks.Confirm(ctx, in.Task, in.owner(step), err.Error()); err != nil {
+		step.Log.Warn("cannot tell the task why", "node", in.Task.Node, "error", err)
+	}
+	return nil
 }
 
 // notRun begins the reason why a program is not run.
@@ -193,7 +196,7 @@ func notRun(repeated bool) string {
 	if repeated {
 		return "its task was interrupted and is not repeated, because "
 	}
-	return "nothing was changed here, because "
+	return "its task was not run, because "
 }
 
 // partialTries is how many attempts may fail of a step whose work is [Work.Partial]: one that

@@ -64,8 +64,13 @@ func (p Parts) changing() actions.Definition {
 
 // balancing is the work on the load balancer of a node, before its kubelet connects to it.
 func (p Parts) balancing() hosttask.Work {
-	work := p.work()
-	work.Partial, work.Unless = true, p.orLost(notServing)
+	work, lost := p.work(), p.orLost(notServing)
+	work.Partial, work.Unless = true, func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
+		if why, err := lost(ctx, record, node); why != "" || err != nil {
+			return why, err
+		}
+		return p.unheard(ctx, record, node)
+	}
 	return work
 }
 
@@ -182,7 +187,7 @@ func outcomeOf(record journal.ActionRecord, step string) (outcome hosttask.Outco
 // unserved says why the kubelet of a node must not connect to its load balancer, or "".
 func unserved(record journal.ActionRecord, node string) string {
 	if why := missing(record, journal.StepServeLoadBalancer+" "+node); why != "" {
-		return "its load balancer does not serve: " + why
+		return "its load balancer was not verified: " + why
 	}
 	return ""
 }
@@ -247,6 +252,9 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 	var all, args []string
 	if p.HAProxy != "" {
 		args = []string{"--image=" + p.HAProxy, KeepManifest}
+		if slices.ContainsFunc(primaries, func(primary string) bool { return p.Running.Refuses(ctx, primary) }) {
+			args = append(args, TCPProbe) // the kubelet would restart a new HAProxy again and again
+		}
 	}
 	for _, batch := range batches(nodes) {
 		var ends []string

@@ -77,6 +77,37 @@ func TestThePlanOfAChangeHasTheLoadBalancersOfAllNodesFirst(t *testing.T) {
 	})
 }
 
+func TestANewManifestFitsAPIServersThatRefuseAnonymousRequests(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		for _, refusing := range []bool{true, false} {
+			w := newWorld(bare)
+			w.fleet.Break("a", loadbalancersim.Faults{Refusing: refusing})
+			plan, _, err := planned(t, w, journal.KubeconfigsInput{Server: "https://localhost:6444", Internal: true})
+			if write := string(plan.Steps[4].Input); err != nil || strings.Contains(write, loadbalancer.TCPProbe) != refusing {
+				t.Errorf("%v: refusing %t: %s", err, refusing, write)
+			}
+		}
+	})
+}
+
+// TestALoadBalancerWhoseLogCannotBeReadIsNotChanged: that is no fault of the others.
+func TestALoadBalancerWhoseLogCannotBeReadIsNotChanged(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		w := newWorld(bare, "10.0.0.1")
+		before := w.fleet.Came("a")
+		w.unheard = errors.New("the kubelet of its node does not give it")
+		w.Request(journal.Kubeconfigs, journal.ActionRequested{Kind: journal.ActionChangeLoadBalancer, Input: journal.KubeconfigsInput{
+			Server: "https://localhost:6444", Internal: true, Primaries: []string{"10.0.0.9"},
+		}})
+		running := w.Start(w.Config(w.kinds(nil)))
+		w.Pass(30 * time.Minute)
+		running.Halt()
+		if came := w.fleet.Came("a"); came != before || !strings.Contains(w.LastLine(), "before HAProxy's files on node a are changed: the kubelet of its node does not give it") {
+			t.Errorf("it is %+v: %q", came, w.Story())
+		}
+	})
+}
+
 // taskOf is the task of a step that has a program run.
 func taskOf(t *testing.T, step journal.PlannedStep) tasks.Task {
 	t.Helper()

@@ -38,7 +38,7 @@ func (l *liveNodes) ListNodes(ctx context.Context) (all []kube.Node, err error) 
 }
 
 func TestChangeStopsIfAChangedNodeIsNotReady(t *testing.T) {
-	const lost = "nothing was changed here, because node w1 stopped being ready after its change"
+	const lost = "its task was not run, because node w1 stopped being ready after its change"
 	names := []string{"w1", "w2", "w3", "p1"}
 	// loses has w1 lost when the nodes are listed that often: once for the plan, and then for each further node.
 	loses := func(list int) func(*liveNodes, int) error {
@@ -59,7 +59,7 @@ func TestChangeStopsIfAChangedNodeIsNotReady(t *testing.T) {
 		"after its kubeconfigs": {before: loses(2), led: "w1", left: map[string]string{"w2": lost, "w3": lost, "p1": lost}},
 		"later":                 {before: loses(3), led: "w1 w2", left: map[string]string{"w3": lost, "p1": lost}},
 		"after its load balancer": {internal: true, before: loses(2), written: "w1", left: map[string]string{
-			"w1": lost, "w2": "its load balancer does not serve: " + lost, "p1": "its load balancer does not serve: " + lost,
+			"w1": lost, "w2": "its load balancer was not verified: " + lost, "p1": "its load balancer was not verified: " + lost,
 		}},
 		"before its kubeconfigs": {internal: true, before: loses(5), written: "w1 w2 w3 p1", left: map[string]string{
 			"w1": "node w1 is not ready", "w2": lost, "w3": lost, "p1": lost,

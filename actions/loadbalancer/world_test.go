@@ -41,7 +41,7 @@ type world struct {
 	fleet *loadbalancersim.Fleet
 	// away is until when the API server takes no pods.
 	away time.Time
-	// unheard is why no log of HAProxy can be read, or nil.
+	// unheard is why the log of HAProxy on "a" cannot be read, or nil.
 	unheard error
 }
 
@@ -137,7 +137,7 @@ type mortalRunning struct {
 }
 
 func (m mortalRunning) Log(ctx context.Context, pod balancer.Pod) (string, error) {
-	if m.world.unheard != nil {
+	if m.world.unheard != nil && pod.Name == "haproxy-a" {
 		return "", m.world.unheard
 	}
 	return m.Fleet.Log(ctx, pod)

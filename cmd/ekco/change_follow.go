@@ -96,7 +96,7 @@ func (c *changer) tellServes(name string, outputs json.RawMessage) {
 		c.print("%8s  node %s: %v", c.elapsed(), name, err)
 	case changed.Missing != "":
 		c.unserved[name] = changed.Missing
-		c.print("%8s  node %s: its load balancer does not serve: %s", c.elapsed(), name, changed.Missing)
+		c.print("%8s  node %s: its load balancer was not verified: %s", c.elapsed(), name, changed.Missing)
 	case changed.Gone == "":
 		c.print("%8s  node %s: its load balancer serves", c.elapsed(), name)
 	}

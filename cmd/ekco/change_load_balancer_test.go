@@ -173,8 +173,8 @@ func TestALoadBalancerThatDoesNotServeIsLeftAlsoWhereTheKubeletIsExcluded(t *tes
 	serves := event(t, 2, changeID, journal.TypeStepDone, journal.StepDone{Step: "serve p9", Outputs: json.RawMessage(`{"missing":"it hangs","left":"it is left"}`)})
 	o.live[1] = serves
 	d.results(d.changes(o, "--server="+newServer, "--internal", "--exclude=p9"), exitFailed,
-		"1 node left: p9 (its load balancer does not serve: it hangs); when that is mended, this goes on: ekco change-load-balancer --server="+newServer+" --internal --exclude=p9")
-	d.expect(exitFailed, exitFailed, "node p9: its load balancer does not serve: it hangs", "")
+		"1 node left: p9 (its load balancer was not verified: it hangs); when that is mended, this goes on: ekco change-load-balancer --server="+newServer+" --internal --exclude=p9")
+	d.expect(exitFailed, exitFailed, "node p9: its load balancer was not verified: it hangs", "")
 }
 
 func TestWhoAsksForTheSameJoins(t *testing.T) {

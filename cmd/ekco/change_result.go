@@ -72,7 +72,7 @@ func (c *changer) leftOf() string {
 	}
 	for _, name := range c.flags.Exclude {
 		if why := c.unserved[name]; why != "" {
-			left = append(left, fmt.Sprintf("%s (its load balancer does not serve: %s)", name, why))
+			left = append(left, fmt.Sprintf("%s (its load balancer was not verified: %s)", name, why))
 		}
 	}
 	for _, name := range c.joined {

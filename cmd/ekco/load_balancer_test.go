@@ -258,14 +258,16 @@ func (w *waiting) Write(p []byte) (int, error) {
 // TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed, also if it is asked to end before.
 func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 	for name, test := range map[string]struct {
-		status           int
-		confirmed, ended bool
-		says             string // empty if it keeps the configuration
+		status int
+		told   string // by EKCO
+		ended  bool
+		says   string // empty if it keeps the configuration
 	}{
-		"it is confirmed":                {http.StatusOK, true, false, ""},
-		"it is not":                      {http.StatusOK, false, false, "EKCO has not set the annotation ekco.kurl.sh/confirmed"},
-		"it is not, and asked to end":    {http.StatusOK, false, true, "context canceled"},
-		"the API server refuses to tell": {http.StatusUnauthorized, true, false, "it answers 401"},
+		"it is confirmed":                {http.StatusOK, "true", false, ""},
+		"it is not":                      {http.StatusOK, "", false, "EKCO has not set the annotation ekco.kurl.sh/confirmed"},
+		"it is not, with a reason":       {http.StatusOK, "HAProxy is silent", false, "EKCO does not confirm it: HAProxy is silent"},
+		"it is not, and asked to end":    {http.StatusOK, "", true, "context canceled"},
+		"the API server refuses to tell": {http.StatusUnauthorized, "true", false, "it answers 401"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -279,8 +281,8 @@ func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 					t.Errorf("asked for %s", r.URL.Path)
 				}
 				pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
-				if test.confirmed {
-					pod.Annotations[hosttask.AnnotationConfirmed] = "true"
+				if test.told != "" {
+					pod.Annotations[hosttask.AnnotationConfirmed] = test.told
 				}
 				w.WriteHeader(test.status)
 				if err := json.NewEncoder(w).Encode(pod); err != nil {

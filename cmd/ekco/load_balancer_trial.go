@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -57,10 +56,7 @@ func (t balancerTrial) isConfirmed(ctx context.Context, on journal.LoadBalancerO
 		return err
 	}
 	return t.awaitOwnPod(ctx, t.within, func(pod *corev1.Pod) error {
-		if pod.Annotations[hosttask.AnnotationConfirmed] != "true" {
-			return fmt.Errorf("EKCO has not set the annotation %s on this task's pod", hosttask.AnnotationConfirmed)
-		}
-		return nil
+		return hosttask.Confirmed(pod.Annotations)
 	})
 }
 

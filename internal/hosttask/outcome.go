@@ -54,6 +54,21 @@ func Say(out io.Writer, result any, failed error) error {
 	return outcome.say(out)
 }
 
+// confirmed is the value of [AnnotationConfirmed] with which a change is kept.
+const confirmed = "true"
+
+// Confirmed returns an error unless these annotations of the pod of a task with [Task.Trial] confirm its change.
+func Confirmed(annotations map[string]string) error {
+	switch said := annotations[AnnotationConfirmed]; said {
+	case confirmed:
+		return nil
+	case "":
+		return fmt.Errorf("EKCO has not set the annotation %s on this task's pod", AnnotationConfirmed)
+	default:
+		return fmt.Errorf("EKCO does not confirm it: %s", said)
+	}
+}
+
 // SayAndWait writes the result of a task with [Task.Trial] whose program waits to be confirmed. Then, or after it has
 // taken its change back, it must call [Say].
 func SayAndWait(out io.Writer, result any) error {

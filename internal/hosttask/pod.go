@@ -25,7 +25,8 @@ const (
 	annotationStart = "ekco.kurl.sh/start-within"
 	// annotationLosesNode marks the pods of tasks with [Task.LosesNode]; its value is "true".
 	annotationLosesNode = "ekco.kurl.sh/loses-node"
-	// AnnotationConfirmed is set to "true" on the pod of a task with [Task.Trial] to keep its change.
+	// AnnotationConfirmed is set to "true" on the pod of a task with [Task.Trial] to keep its change, or else to the reason
+	// why it is not kept.
 	AnnotationConfirmed = "ekco.kurl.sh/confirmed"
 )
 

@@ -1,6 +1,7 @@
 package hosttask
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -409,8 +410,9 @@ func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
 }
 
-// Confirm sets [AnnotationConfirmed] on the task's pod. The program's outcome says whether it saw that in time.
-func (t *Tasks) Confirm(ctx context.Context, task Task, owner Owner) error {
+// Confirm sets [AnnotationConfirmed] on the task's pod, to a refusal unless that is "". The program's outcome says whether
+// it saw that in time.
+func (t *Tasks) Confirm(ctx context.Context, task Task, owner Owner, refusal string) error {
 	ref := t.ref(task.PodName(owner))
 	err := retry.OnError(retry.DefaultRetry, func(err error) bool { return errors.Is(err, kube.ErrConflict) }, func() error {
 		raw, err := t.objects.ReadObject(ctx, ref)
@@ -425,7 +427,7 @@ func (t *Tasks) Confirm(ctx context.Context, task Task, owner Owner) error {
 			return kube.ErrNotFound
 		}
 		annotations := pod.GetAnnotations()
-		annotations[AnnotationConfirmed] = "true"
+		annotations[AnnotationConfirmed] = cmp.Or(refusal, confirmed)
 		pod.SetAnnotations(annotations)
 		if raw, err = json.Marshal(pod.Object); err == nil {
 			_, err = t.objects.ReplaceObject(ctx, ref, raw)

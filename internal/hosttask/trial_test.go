@@ -62,7 +62,7 @@ func TestATrialThatTookItsChangeBackIsLostAndWorse(t *testing.T) {
 		pass(40 * time.Second)
 		task, owner := on("a")
 		task.Trial = true
-		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || !seen.Worse || seen.Why != "it was not confirmed" {
+		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || !seen.Worse || !strings.HasPrefix(seen.Why, "it was not confirmed") {
 			t.Errorf("it is %+v, %v", seen, err)
 		}
 	})
@@ -92,7 +92,7 @@ func TestATrialThatIsConfirmedKeepsItsChange(t *testing.T) {
 					test.meanwhile(t, c)
 				}
 				tasks := ekco(c)
-				if err := tasks.Confirm(t.Context(), task, owner); !errors.Is(err, test.err) {
+				if err := tasks.Confirm(t.Context(), task, owner, ""); !errors.Is(err, test.err) {
 					t.Errorf("%v, want %v", err, test.err)
 				}
 				pass(2 * time.Minute) // to its end
@@ -102,6 +102,22 @@ func TestATrialThatIsConfirmedKeepsItsChange(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestARefusedTrialEndsWithTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := leftBehind(t, map[string]hosttasksim.Program{"a": trial})
+		task, owner := on("a")
+		task.Trial = true
+		pass(5 * time.Second)
+		if err := ekco(c).Confirm(t.Context(), task, owner, "HAProxy is silent"); err != nil {
+			t.Error(err)
+		}
+		pass(2 * time.Minute)
+		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || !strings.HasSuffix(seen.Why, "EKCO does not confirm it: HAProxy is silent") {
+			t.Errorf("it is %+v, %v", seen, err)
+		}
+	})
 }
 
 // conflicts changes the pod so many times, each time before EKCO writes it.

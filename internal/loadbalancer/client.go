@@ -180,6 +180,14 @@ func (c *Client) servesOnce(ctx context.Context, address string) (names []string
 	return names, err
 }
 
+// Refuses implements [Running].
+func (c *Client) Refuses(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, servesTimeout)
+	defer cancel()
+	status, _, err := c.ask(ctx, address, c.apiPort, "/healthz")
+	return err == nil && (status == http.StatusUnauthorized || status == http.StatusForbidden)
+}
+
 // Reach implements [Running].
 func (c *Client) Reach(ctx context.Context, address string) (status int, err error) {
 	status, _, err = c.ask(ctx, address, c.port, "/healthz")

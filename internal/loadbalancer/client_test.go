@@ -122,9 +122,13 @@ func TestAnAPIServerOfTheClusterIsReachedByAnyName(t *testing.T) {
 	if client.port, err = strconv.Atoi(port); err != nil {
 		t.Fatal(err)
 	}
+	client.apiPort = client.port
 	for _, answer = range []int{200, 401, 403, 429} {
 		if status, err := client.Reach(t.Context(), host); err != nil || status != answer {
 			t.Errorf("%d: %v", status, err)
+		}
+		if refuses := client.Refuses(t.Context(), host); refuses != (answer == 401 || answer == 403) {
+			t.Errorf("%d: it refuses anonymous requests: %t", answer, refuses)
 		}
 	}
 	for _, answer = range []int{302, 404, 500, 503} {

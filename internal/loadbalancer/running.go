@@ -26,6 +26,8 @@ type Running interface {
 	// Serves returns the DNS names in the certificate of the API server at an address, and an error unless that
 	// server is ready.
 	Serves(ctx context.Context, address string) (names []string, err error)
+	// Refuses reports whether the API server at an address refuses anonymous requests; false if it does not answer.
+	Refuses(ctx context.Context, address string) bool
 	// Reach returns the HTTP status of an API server's answer to an anonymous request through the HAProxy on
 	// a host, and an error unless the status is that of a server that is ready.
 	Reach(ctx context.Context, address string) (status int, err error)

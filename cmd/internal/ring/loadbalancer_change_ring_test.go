@@ -222,7 +222,7 @@ func TestChangeStopsIfAChangedNodeIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(2 * time.Minute)
-		const lost = "node w2 is left alone: nothing was changed here, because node w1 stopped being ready after its change"
+		const lost = "node w2 is left alone: its task was not run, because node w1 stopped being ready after its change"
 		if all, ended := f.changed(); len(all) != 4 || !strings.HasPrefix(ended, "partial: "+lost) {
 			t.Errorf("it ended %q, after %q", ended, all)
 		}
@@ -256,7 +256,7 @@ func TestWithInternalNoKubeletIsLedToAHAProxyThatDoesNotServe(t *testing.T) {
 		}
 		pass(8 * time.Minute)
 		all, ended := f.changed()
-		const stays = "nothing was changed here, because its load balancer does not serve: "
+		const stays = "its task was not run, because its load balancer was not verified: "
 		if !strings.Contains(ended, "the load balancer of node p1 is left alone: no API server answers") {
 			t.Errorf("it ended %q", ended)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -61,16 +62,18 @@ func (c *Cluster) confirmed(pod object, answers func() bool) error {
 	c.mu.Lock()
 	c.removed[pod.Metadata.Name] = cancel
 	c.mu.Unlock()
-	for {
+	err := errors.New("no API server answers it")
+	for err != nil {
 		select {
 		case <-ctx.Done():
-			return errors.New("it was not confirmed")
+			return fmt.Errorf("it was not confirmed: %w", err)
 		case <-time.After(time.Second):
 		}
-		if now, _ := c.pod(pod.Metadata.Name); answers() && now.Metadata.Annotations[hosttask.AnnotationConfirmed] == "true" {
-			return nil
+		if now, _ := c.pod(pod.Metadata.Name); answers() {
+			err = hosttask.Confirmed(now.Metadata.Annotations)
 		}
 	}
+	return nil
 }
 
 // remove ends a program that waits to be confirmed.

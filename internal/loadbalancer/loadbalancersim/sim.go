@@ -426,6 +426,12 @@ func (f *Fleet) Serves(_ context.Context, address string) (names []string, err e
 	return []string{"kubernetes", f.owners[address]}, nil
 }
 
+// Refuses implements [loadbalancer.Running].
+func (f *Fleet) Refuses(ctx context.Context, address string) bool {
+	status, err := f.Reach(ctx, address)
+	return err == nil && status == http.StatusUnauthorized
+}
+
 // Reach implements [loadbalancer.Running].
 func (f *Fleet) Reach(_ context.Context, address string) (int, error) {
 	f.mu.Lock()

@@ -45,7 +45,7 @@ type refusalOf struct {
 // digestLine is something that began and, unless it is open, ended.
 type digestLine struct {
 	began, ended  time.Time
-	over          bool
+	over, held    bool
 	what, outcome string
 	// why is the reason for it, which stands last, since it may be long.
 	why  string
@@ -146,11 +146,11 @@ func (d *digest) acted(e journal.Decoded) {
 	d.begun(line, e)
 	switch p := e.Body.(type) {
 	case *journal.ActionHeld:
-		line.outcome = "waits: " + words.Held(p.Preflight, p.Reason)
+		line.outcome, line.held = "waits: "+words.Held(p.Preflight, p.Reason), true
 	case *journal.ActionStalled:
 		line.outcome, line.tone = "stalled at "+p.Step+words.Because(p.Reason), bad
 	case *journal.ActionReleased, *journal.StepStarted, *journal.ActionRetried:
-		line.outcome, line.tone = "open", doubtful
+		line.outcome, line.tone, line.held = "open", doubtful, false
 	case *journal.ActionEnded:
 		line.end(e.Time, words.Ended(p.Outcome, p.Reason), doubtful)
 		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {

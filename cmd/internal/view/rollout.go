@@ -77,14 +77,18 @@ func (d *digest) headline(r *rollout) *digestLine {
 		head.ended = later(head.ended, line.ended)
 	}
 	done, open, failed := r.count(nodes)
+	stalled := failed != nil && !failed.over
+	if stalled { // those that are held wait for it
+		open = slices.DeleteFunc(open, func(line *digestLine) bool { return line.held })
+	}
 	waiting := d.waiting(r, nodes, waits)
 	var how, without, why string
 	if failed != nil {
 		without, why = " without "+failed.subject.Name, failed.outcome
 	}
-	stalled, blocked := failed != nil && !failed.over, r.blocked != nil && !r.blocked.over
+	blocked := r.blocked != nil && !r.blocked.over
 	switch head.tone = bad; {
-	case open, waiting > 0 && !stalled && !blocked && !r.isOver(d.now):
+	case len(open) > 0, waiting > 0 && !stalled && !blocked && !r.isOver(d.now):
 		how, head.tone = "going on"+without, doubtful
 	case stalled:
 		how = "stopped at " + failed.subject.Name
@@ -100,16 +104,16 @@ func (d *digest) headline(r *rollout) *digestLine {
 	return head
 }
 
-// count returns how many of these nodes are done, whether a change is still open, and one that failed or is stalled; nil
+// count returns how many of these nodes are done, the changes that are still open, and one that failed or is stalled; nil
 // for none. A stalled one is preferred, since a person can retry it.
-func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done int, open bool, failed *digestLine) {
+func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done int, open []*digestLine, failed *digestLine) {
 	for _, line := range r.lines {
 		switch {
 		case nodes[line.subject] != line: // a later action on the same node counts
 		case line.over && line.tone == good:
 			done++
 		case !line.over && line.tone != bad:
-			open = true
+			open = append(open, line)
 		case failed == nil || failed.over && !line.over:
 			failed = line
 		}

@@ -317,3 +317,19 @@ func TestATreeShowsARolloutOnceItIsOver(t *testing.T) {
 		t.Errorf("%v, %d lines are remembered, the tree is\n%s", err, len(tree.digest.lines), out.String())
 	}
 }
+
+// TestARolloutWhoseOtherActionsAreHeldIsStopped at the one that is stalled. Without that one, it is going on.
+func TestARolloutWhoseOtherActionsAreHeldIsStopped(t *testing.T) {
+	b := newBalancers(t)
+	hold := func(p any, kind journal.Type) {
+		b.tell(journal.LoadBalancer("w2"), "update-w2", "operator", 0, kind, p)
+	}
+	b.begins(newPrimary, "w1", "w2")
+	hold(journal.ActionHeld{Preflight: "P", Reason: "w1 is worse"}, journal.TypeActionHeld)
+	b.summary("1m2s so far "+ofTwo+"going on, 0 of 2 done", "1m2s so far ├─ update loadbalancer w1 (update-w1) open", "1m1s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
+	b.stalls("w1")
+	const stalled = "stalled at write: disk is full"
+	b.summary("1m3s so far "+ofTwo+"stopped at w1, 0 of 2 done: "+stalled, "1m3s so far ├─ update loadbalancer w1 (update-w1) "+stalled, "1m2s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
+	hold(journal.ActionReleased{Preflight: "P"}, journal.TypeActionReleased)
+	b.summary("1m4s so far "+ofTwo+"going on without w1, 0 of 2 done: "+stalled, "1m4s so far ├─ update loadbalancer w1 (update-w1) "+stalled, "1m3s so far └─ update loadbalancer w2 (update-w2) open")
+}

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -46,16 +45,6 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 		return fmt.Sprintf("%s; repair the cause and run \"ekco retry %s\", or run \"ekco cancel %s\": then EKCO changes the others", broken, rec.ID, rec.ID)
 	}
 	return ""
-}
-
-// LostReason says that a rollout stops because a thing was lost soon after its change, and what to do. No action is open
-// on it, so there is nothing to cancel: if a person pauses the thing, the others are changed without it. It returns "" if
-// the thing is paused.
-func (w *World) LostReason(lost journal.Subject, changed, then string) string {
-	if _, paused := w.pauseOf(lost); paused {
-		return ""
-	}
-	return fmt.Sprintf("%s %s stopped being ready soon after %s; repair or purge it, or run \"ekco pause %s\": then EKCO %s", strings.ToLower(lost.Kind), lost.Name, changed, PauseKey(lost), then)
 }
 
 // blamedFor is how long after its end a change is blamed if its thing stops being ready. Kubernetes notices a lost

@@ -74,11 +74,8 @@ func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
 	}
 	for _, node := range lostAfter(w) {
-		if journal.ControlPlaneCertificates(node).Name == t.Name {
-			continue
-		}
-		if why := w.LostReason(journal.NodeSubject(node, ""), "its certificates were renewed", "renews those of other primaries"); why != "" {
-			return why
+		if journal.ControlPlaneCertificates(node).Name != t.Name {
+			return "node " + node + " stopped being ready soon after its certificates were renewed; repair or purge it: then EKCO renews those of other primaries"
 		}
 	}
 	return ""

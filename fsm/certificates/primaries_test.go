@@ -471,7 +471,7 @@ func (w *world) stopped(when string, by ...string) {
 		want := ""
 		for _, node := range slices.Backward(by) {
 			if of != journal.ControlPlaneCertificates(node) {
-				want = "node " + node + " stopped being ready soon after its certificates were renewed; repair or purge it, or run \"ekco pause " + "node/" + node + "\": then EKCO renews those of other primaries"
+				want = "node " + node + " stopped being ready soon after its certificates were renewed; repair or purge it: then EKCO renews those of other primaries"
 			}
 		}
 		thing, reason := w.S.Things[fsm.Key(of)], ""
@@ -512,17 +512,6 @@ func TestUrgentRenewalDoesNotWaitForALostNode(t *testing.T) {
 	w.stopped("more than three days before the end", "p1")
 	w.Pass(time.Second)
 	w.stopped("three days before the end")
-}
-
-func TestPauseLeavesALostNodeOut(t *testing.T) {
-	w := newPrimaries(t)
-	w.renewed(journal.OutcomeDone, "admin.conf")
-	w.observe(p1, w.due("uid-1", false))
-	w.stopped("before the pause", "p1")
-	w.Write(journal.Draft{Type: journal.TypePauseSet, Subject: journal.NodeSubject("p1", ""), Payload: journal.PauseSet{Until: w.Now.Add(time.Hour)}})
-	w.stopped("while it is paused")
-	w.Pass(time.Hour)
-	w.stopped("after the pause", "p1")
 }
 
 func TestHoldForALostNodeEndsWhenItIsGoneOrReplaced(t *testing.T) {

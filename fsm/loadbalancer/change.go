@@ -28,8 +28,6 @@ type kubeconfigs struct {
 	Asked   journal.KubeconfigsInput `json:"asked"`
 	Outcome journal.Outcome          `json:"outcome,omitempty"`
 	Left    string                   `json:"left,omitempty"`
-	// Before is what was kept before the open change, and is again if that change reaches no node.
-	Before *kubeconfigs `json:"before,omitempty"`
 	// Wrote is the event with which the last has ended that wrote load balancers too.
 	Wrote uint64 `json:"wrote,omitempty"`
 }
@@ -101,45 +99,21 @@ func (changer) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 // Opened implements [fsm.ActionFolder].
 func (changer) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if input, err := journal.InputOf[journal.KubeconfigsInput](rec.Request); err == nil && !rec.Request.DryRun {
-		k, before := kubeconfigsOf(t), *kubeconfigsOf(t)
-		*k = kubeconfigs{Asked: input, Before: &before, Wrote: before.Wrote}
+		*kubeconfigsOf(t) = kubeconfigs{Asked: input, Wrote: kubeconfigsOf(t).Wrote}
 	}
 }
 
-// Ended implements [fsm.ActionFolder]. After a dry run, and a change that was refused before its first node, they are
-// what they were before.
+// Ended implements [fsm.ActionFolder]. After a dry run they are what they were before.
 func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if rec.Request.DryRun {
 		return true
 	}
 	k := kubeconfigsOf(t)
-	if k.Before != nil && ended.Outcome != journal.OutcomeDone && !reachedANode(rec) {
-		*k = *k.Before
-		return true
-	}
-	k.Before = nil
 	if k.Outcome, k.Left = ended.Outcome, ended.Reason; k.Asked.Internal {
 		k.Wrote = s.Seq
 		s.Changed(Machine)
 	}
 	return true
-}
-
-// reachedANode reports whether the change may have written something on a node.
-func reachedANode(rec *journal.ActionRecord) bool {
-	for id, step := range rec.Steps {
-		if does, _, _ := strings.Cut(id, " "); does != journal.StepWriteLoadBalancer && does != journal.StepSetKubeconfigs {
-			continue
-		}
-		var outcome struct {
-			Missing string
-			Failed  bool // the program may have run
-		}
-		if len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &outcome) != nil || outcome.Missing == "" || outcome.Failed {
-			return true
-		}
-	}
-	return false
 }
 
 // Table implements [fsm.Machine].

@@ -59,12 +59,6 @@ func (c *changes) ends(outcome journal.Outcome, reason string) {
 	})
 }
 
-// sets has the open change set the kubeconfigs of a node.
-func (c *changes) sets(node string) {
-	c.T.Helper()
-	c.Play(c.Open(journal.Kubeconfigs), journal.StepSetKubeconfigs+" "+node, map[string]any{"result": journal.KubeconfigsSet{}})
-}
-
 var lb = journal.KubeconfigsInput{Server: "https://lb"}
 
 func TestAChangeIsOnlyDoneWhenAPersonAsksForItAndKeptAfterwards(t *testing.T) {
@@ -96,66 +90,8 @@ func TestAChangeIsOnlyDoneWhenAPersonAsksForItAndKeptAfterwards(t *testing.T) {
 		t.Error(err)
 	}
 	c.is(Changing)
-	c.sets("w1")
 	c.ends(journal.OutcomeCancelled, "somebody has cancelled it")
 	c.is(Partly)
-}
-
-// TestAChangeThatWasRefusedBeforeItsFirstNodeNeedsNobody: everything is as it was before.
-func TestAChangeThatWasRefusedBeforeItsFirstNodeNeedsNobody(t *testing.T) {
-	check, write, set := journal.StepCheckLoadBalancer+" w1", journal.StepWriteLoadBalancer+" w1", journal.StepSetKubeconfigs+" w1"
-	refused := map[string]any{"missing": "it was not run", "because": "the check failed"}
-	for name, test := range map[string]struct {
-		step    string
-		outputs any
-		reached bool
-	}{
-		"its check failed":             {check, map[string]any{"missing": "haproxy refuses it", "failed": true}, false},
-		"its check alone was done":     {check, map[string]any{"result": "it is valid"}, false},
-		"no file was written":          {write, refused, false},
-		"no kubeconfig was set":        {set, refused, false},
-		"a load balancer was written":  {write, map[string]any{"result": journal.LoadBalancerOnNode{}}, true},
-		"a kubeconfig may be set":      {set, map[string]any{"missing": "it failed", "failed": true}, true},
-		"a kubeconfig was set":         {set, map[string]any{"result": journal.KubeconfigsSet{}}, true},
-		"what became of it is unknown": {set, "?", true},
-	} {
-		for _, before := range []journal.State{Partly, Changed} {
-			c := newChanges(t)
-			ask := func(server string) *journal.ActionRecord {
-				if _, err := c.asks("cli:a", journal.KubeconfigsInput{Server: server}); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				return c.Open(journal.Kubeconfigs)
-			}
-			if before == Changed {
-				ask("https://former")
-				c.ends(journal.OutcomeDone, "")
-			}
-			c.Play(ask("https://lb"), test.step, test.outputs)
-			c.is(Changing)
-			c.ends(journal.OutcomePartial, "node w1 is left alone: "+name)
-			want := before
-			if test.reached {
-				want = Partly
-			}
-			c.is(want)
-			c.needsPerson(test.reached)
-		}
-	}
-}
-
-// TestAChangeThatIsCutShortMayHaveReachedItsNode: its step has begun.
-func TestAChangeThatIsCutShortMayHaveReachedItsNode(t *testing.T) {
-	c := newChanges(t)
-	if _, err := c.asks("cli:a", lb); err != nil {
-		t.Fatal(err)
-	}
-	rec, step := c.Open(journal.Kubeconfigs), journal.StepSetKubeconfigs+" w1"
-	c.Write(journal.Draft{Type: journal.TypeActionPlanned, Subject: rec.Subject, Action: rec.ID, Payload: journal.ActionPlanned{
-		Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: step, Does: journal.StepSetKubeconfigs}}},
-	}}, journal.Draft{Type: journal.TypeStepStarted, Subject: rec.Subject, Action: rec.ID, Payload: journal.StepStarted{Step: step, Attempt: 1}})
-	c.ends(journal.OutcomeCancelled, "somebody has cancelled it")
-	c.needsPerson(true)
 }
 
 func TestAnotherChangeIsRefusedWhileOneIsOpenAndTheSameJoins(t *testing.T) {
@@ -226,7 +162,6 @@ func TestTheFirstChangeIsRefusedInSafeModeAndOnlyPlannedInADryRun(t *testing.T) 
 	if _, err := c.asks("cli:a", lb); err != nil {
 		t.Fatal(err)
 	}
-	c.sets("w2")
 	c.ends(journal.OutcomePartial, "node w1 is left alone: it is away")
 	c.needsPerson(true)
 	c.P.DryRun = true

@@ -53,14 +53,21 @@ func rolloutOf(w *fsm.World) *rollout {
 	}
 	for _, t := range s.lost {
 		if of(t).Facts.Ready {
-			r.verifying = r.verifying || !w.Paused(t)
+			r.verifying = r.verifying || !isPaused(w, t)
 			continue
 		}
-		r.stop(w.LostReason(journal.NodeSubject(t.Name, ""), "its load balancer was changed", "changes the other nodes"))
+		if !isPaused(w, t) {
+			r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; repair or purge it, or run \"ekco pause node/%[1]s\": then EKCO changes the other nodes one by one", t.Name))
+		}
 	}
 	r.choose(w, s)
 	s.rollout = r
 	return &s.rollout
+}
+
+// isPaused reports whether a person paused the load balancer or its node.
+func isPaused(w *fsm.World, t *fsm.Thing) bool {
+	return w.Paused(t) || w.IsPaused(journal.NodeSubject(t.Name, ""))
 }
 
 func (r *rollout) stop(why string) {
@@ -84,7 +91,7 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 		places = 0
 	}
 	for _, t := range s.waiting {
-		if w.Paused(t) {
+		if isPaused(w, t) {
 			continue
 		}
 		if places <= 0 || primary && of(t).Facts.Primary {

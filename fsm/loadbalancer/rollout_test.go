@@ -412,7 +412,7 @@ func TestRolloutGoesOnWithoutALostNodeThatIsPurgedOrGivenUp(t *testing.T) {
 	for name, ends := range map[string]func(w *world){
 		"it is purged": func(w *world) { w.gone("w10") },
 		"it is paused": func(w *world) {
-			w.Write(journal.Draft{Type: journal.TypePauseSet, Subject: journal.NodeSubject("w10", ""), Payload: journal.PauseSet{}})
+			w.paused("w10")
 		},
 		"it is purged before it is verified": func(w *world) {
 			w.see("w10", true)
@@ -442,6 +442,48 @@ func TestRolloutGoesOnWithoutALostNodeThatIsPurgedOrGivenUp(t *testing.T) {
 				t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
 			}
 		})
+	}
+}
+
+// paused has a person pause a node.
+func (w *world) paused(node string) {
+	w.Write(journal.Draft{Type: journal.TypePauseSet, Subject: journal.NodeSubject(node, ""), Payload: journal.PauseSet{}})
+}
+
+// TestRolloutPastLostNodesGoesOneByOne, with a check and a trial on each: nothing shows yet that the change works.
+func TestRolloutPastLostNodesGoesOneByOne(t *testing.T) {
+	w := newWorld(t)
+	w.nodes(12)
+	w.writes = true
+	w.set(func(p *Policy) { p.Layout = "l2" })
+	for range 6 {
+		open := w.opens()
+		if len(open) != 1 {
+			t.Fatalf("open are %q; refused: %+v", open, w.S.Refusals)
+		}
+		if input, err := journal.InputOf[journal.LoadBalancerInput](w.Open(journal.LoadBalancer(open[0])).Request); err != nil || !input.Trial || input.CheckWith == "" {
+			t.Errorf("%v: %s is changed with %+v", err, open[0], input)
+		}
+		w.ends(open[0], journal.OutcomeDone)
+		w.see(open[0], false)
+		w.stopped(open[0])
+		w.paused(open[0])
+	}
+}
+
+func TestAPausedNodeIsLeftOut(t *testing.T) {
+	w := newWorld(t)
+	w.changedAndLost()
+	w.paused("w10")
+	w.see("w10", true)
+	for _, next := range []string{"w11", "w12", "w13", "p1", "p2", "p3"} {
+		if open := w.opens(); !slices.Equal(open, []string{next}) {
+			t.Fatalf("open are %q, want %s; refused: %+v", open, next, w.S.Refusals)
+		}
+		w.ends(next, journal.OutcomeDone)
+	}
+	if open := w.opens(); len(open) > 0 {
+		t.Errorf("open are %q", open)
 	}
 }
 

@@ -121,6 +121,9 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		}
 		s.settled = s.settled && !b.Facts.Ready
 	}
+	if len(s.lost) > 0 {
+		s.verified = 0 // if a person pauses the lost node, the others are changed one by one again
+	}
 	slices.SortFunc(s.waiting, func(a, b *fsm.Thing) int {
 		return cmp.Or(comparePrimaries(a, b), cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name))
 	})
@@ -139,11 +142,11 @@ func comparePrimaries(a, b *fsm.Thing) int {
 
 // nextLook returns the load balancer that is checked next, nil for none. One that a person paused delays no other.
 func (s *sum) nextLook(w *fsm.World) (next *fsm.Thing) {
-	if s.look == nil || !w.Paused(s.look) {
+	if s.look == nil || !isPaused(w, s.look) {
 		return s.look
 	}
 	for _, t := range s.looks {
-		if !w.Paused(t) && (next == nil || lookedBefore(t, next)) {
+		if !isPaused(w, t) && (next == nil || lookedBefore(t, next)) {
 			next = t
 		}
 	}

@@ -28,7 +28,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	switch l := listOf(t); {
 	case l != nil:
 		l.wants(t, w, s, want)
-	case of(t).Facts.Ready && len(s.primaries) > 0:
+	case of(t).Facts.Ready && len(s.primaries) > 0 && !isPaused(w, t):
 		s.wants(t, w, want)
 	}
 }

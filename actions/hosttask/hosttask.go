@@ -149,7 +149,7 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 		why, err := r.Unless(ctx, step.Action, in.Task.Node)
 		if why != "" || err != nil {
 			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
-			if unseen != nil || seen.State == hosttask.Absent { // else it runs already
+			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // else it runs already
 				if err = cmp.Or(err, unseen); err != nil {
 					return r.answer(err, in.Task.Node, r.patient(step), repeated)
 				}
@@ -157,11 +157,11 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 			}
 		}
 	}
-	err := r.Tasks.Make(ctx, in.Task, in.owner(step))
+	err, ran := r.Tasks.Make(ctx, in.Task, in.owner(step)), repeated
 	if err == nil && in.Task.Trial {
-		err = r.try(ctx, step, in)
+		err, ran = r.try(ctx, step, in), true
 	}
-	return r.answer(err, in.Task.Node, r.patient(step), repeated)
+	return r.answer(err, in.Task.Node, r.patient(step), ran)
 }
 
 // try waits until a task with [hosttask.Task.Trial] has reported its result, and confirms the change once it is
@@ -181,13 +181,16 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) error 
 	if err == nil {
 		err = r.Verify(ctx, step, in.Task.Node, result)
 	}
-	if err == nil {
-		return r.Tasks.Confirm(ctx, in.Task, in.owner(step), "")
+	refusal := ""
+	if err != nil {
+		refusal = err.Error()
+		step.Log.Warn("cannot verify the change; the task on the node undoes it", "node", in.Task.Node, "error", err)
 	}
-	step.Log.Warn("cannot verify the change; the task on the node undoes it", "node", in.Task.Node, "error", err)
-	if err := r.Tasks.Confirm(ctx, in.Task, in.owner(step), err.Error()); err != nil {
-		step.Log.Warn("cannot tell the task why", "node", in.Task.Node, "error", err)
+	err = r.Tasks.Confirm(ctx, in.Task, in.owner(step), refusal)
+	if err == nil || errors.Is(err, kube.ErrUnavailable) || ctx.Err() != nil {
+		return err
 	}
+	step.Log.Warn("cannot tell the task on the node whether its change is kept; it undoes it", "node", in.Task.Node, "error", err)
 	return nil
 }
 

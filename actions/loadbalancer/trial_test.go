@@ -72,6 +72,9 @@ func TestAChangeStopsAfterATrialThatWasTakenBack(t *testing.T) {
 		"it was taken back": {func(w *world) {
 			w.fleet.Break("w1", loadbalancersim.Faults{Broken: true})
 		}, `were restored","failed":true,"worse":true`, "w1 2 true, w2 2 true, w3 2 true, p1 2 true"},
+		"EKCO may not confirm it": {func(w *world) {
+			w.Forbid("update pods")
+		}, `were restored","failed":true,"worse":true`, "w1 2 true, w2 2 true, w3 2 true, p1 2 true"},
 		"the new address cuts off each node": {func(w *world) {
 			w.fleet.Poison("10.0.0.7", w.cuts(time.Second))
 		}, `were restored","failed":true,"worse":true`, "w1 2 true, w2 2 true, w3 2 true, p1 2 true"},

@@ -426,9 +426,10 @@ func (t *Tasks) Confirm(ctx context.Context, task Task, owner Owner, refusal str
 		if pod.GetLabels()[LabelOwner] != owner.key() {
 			return kube.ErrNotFound
 		}
-		annotations := pod.GetAnnotations()
-		annotations[AnnotationConfirmed] = cmp.Or(refusal, confirmed)
-		pod.SetAnnotations(annotations)
+		said := cmp.Or(refusal, confirmed)
+		if err := unstructured.SetNestedField(pod.Object, said, "metadata", "annotations", AnnotationConfirmed); err != nil {
+			return err
+		}
 		if raw, err = json.Marshal(pod.Object); err == nil {
 			_, err = t.objects.ReplaceObject(ctx, ref, raw)
 		}

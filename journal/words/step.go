@@ -38,14 +38,14 @@ var stepRows = []Row{
 	{
 		Type: journal.TypeStepDone, Tone: Good, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.StepDone) string {
-			if missing := Missing(p); missing != "" {
-				return fmt.Sprintf("%s: %s is not done%s", e.Action, p.Step, Because(missing))
+			if how, why := Missing(p); why != "" {
+				return fmt.Sprintf("%s: %s is %s%s", e.Action, p.Step, how, Because(why))
 			}
 			return fmt.Sprintf("%s: %s is done%s", e.Action, p.Step, Proof(p))
 		}),
 		Log: Of(func(_ journal.Event, p *journal.StepDone) Line {
-			if missing := Missing(p); missing != "" {
-				return Warn("step not done", "step", p.Step, "attempt", p.Attempt, "reason", missing)
+			if how, why := Missing(p); why != "" {
+				return Warn("step "+how, "step", p.Step, "attempt", p.Attempt, "reason", why)
 			}
 			return Info("step done", "step", p.Step, "attempt", p.Attempt, "already_done", p.AlreadyDone, "dry_run", p.DryRun)
 		}),
@@ -62,14 +62,17 @@ func forced(p *journal.StepNoted) string {
 	return outputs.Forced
 }
 
-// Missing says why a step ended without what it was for, as one does that could do nothing on its node; or "".
-func Missing(p *journal.StepDone) string {
+// Missing says how and why a step ended without what it was for, as one does that cannot work on its node; or "".
+func Missing(p *journal.StepDone) (how, why string) {
 	var outputs struct {
-		Missing any `json:"missing"`
+		Missing any  `json:"missing"`
+		Failed  bool `json:"failed"` // it may have changed something
 	}
 	_ = json.Unmarshal(p.Outputs, &outputs) // most steps leave something else
-	missing, _ := outputs.Missing.(string)
-	return missing
+	if why, _ = outputs.Missing.(string); outputs.Failed {
+		return "not done, or in part", why
+	}
+	return "not done", why
 }
 
 func failed(e journal.Event, p *journal.StepFailed) string {

@@ -210,8 +210,8 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 		b.goesOn(e.Time, p.Step)
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took = "done", good, e.Time.Sub(s.began)
-		if missing := words.Missing(p); missing != "" {
-			s.result, s.tone, s.detail = "not done", bad, missing
+		if how, why := words.Missing(p); why != "" {
+			s.result, s.tone, s.detail = how, bad, why
 		} else if p.AlreadyDone || p.DryRun {
 			s.detail = strings.Trim(words.Proof(p), " ()")
 		}

@@ -3,6 +3,7 @@ package hosttask_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -55,6 +56,7 @@ func TestUnlessIsRetriedIfItCannotSay(t *testing.T) {
 		"it runs":           {unless: kube.ErrUnavailable, runs: true},
 		"it runs, with why": {why: "it is wet", runs: true},
 		"no look, with why": {why: "it is wet", blind: true, want: "lacks the permission to get pods"},
+		"no look, no why":   {unless: errors.New("nobody can say"), blind: true, want: "nobody can say"},
 	} {
 		cluster := hosttasksim.New("a")
 		tasks := hosttask.New(cluster, cluster, hosttasksim.Namespace, slog.New(slog.DiscardHandler))
@@ -85,5 +87,35 @@ func TestUnlessIsRetriedIfItCannotSay(t *testing.T) {
 		if (err != nil) != test.retried || !strings.Contains(outcome.Missing, test.want) || (outcome.Missing == "") != (test.want == "") || len(cluster.Pods()) > 0 != test.runs {
 			t.Errorf("%s: %v: %+v, pods %q", name, err, outcome, cluster.Pods())
 		}
+	}
+}
+
+// blinks is a cluster whose first look at a pod fails.
+type blinks struct {
+	*hosttasksim.Cluster
+	looks int
+}
+
+func (b *blinks) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage, error) {
+	if b.looks++; b.looks == 1 {
+		return nil, kube.ErrForbidden
+	}
+	return b.Cluster.ReadObject(ctx, ref)
+}
+
+func TestWhatMustNotRunDoesNotRunIfNobodyCanTellWhetherItRuns(t *testing.T) {
+	cluster := hosttasksim.New("a")
+	tasks := hosttask.New(&blinks{Cluster: cluster}, cluster, hosttasksim.Namespace, slog.New(slog.DiscardHandler))
+	work := shape.Work{Tasks: tasks, Does: "paint", Partial: true, Unless: func(context.Context, journal.ActionRecord, string) (string, error) { return "it is wet", nil }}
+	input, err := json.Marshal(map[string]any{"task": hosttask.Task{Name: "paint", Node: "a", NodeUID: "uid-a"}, "of": "paint a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs, err := work.Steps()["paint"].Do(t.Context(), actions.StepContext{
+		Planned: journal.PlannedStep{ID: "paint a", Input: input},
+		Action:  journal.ActionRecord{ID: "x", Steps: map[string]journal.StepRecord{"paint a": {Attempts: 1}}},
+	})
+	if err != nil || !strings.Contains(string(outputs), `"missing"`) || len(cluster.Pods()) > 0 {
+		t.Errorf("%v: %s, pods %q", err, outputs, cluster.Pods())
 	}
 }

@@ -220,9 +220,11 @@ func TestAConfigurationAloneIsTriedIfAnAPIServerAnswersBefore(t *testing.T) {
 		for within, tries := range map[time.Duration]bool{0: false, timeout: true} {
 			for manifest, want := range map[bool]bool{true: tries, false: tries && tried} {
 				trial := balancerTrial{env: d.app.env, host: host, address: server.Listener.Addr().String(), within: within, manifest: manifest}
-				if got := trial.confirm(t.Context()) != nil; got != want {
-					t.Errorf("with answer %d, %s and a manifest %t, it is tried: %t", status, within, manifest, got)
+				ctx, cancel := context.WithTimeoutCause(t.Context(), answerTimeout/2, errors.New("it waits longer than the trial"))
+				if got := trial.confirm(ctx) != nil; got != want || ctx.Err() != nil {
+					t.Errorf("with answer %d, %s and a manifest %t, it is tried: %t, %v", status, within, manifest, got, context.Cause(ctx))
 				}
+				cancel()
 			}
 		}
 	}
@@ -333,3 +335,44 @@ func TestUnverifiableConfigurationIsRestoredAtOnce(t *testing.T) {
 type deaf struct{}
 
 func (deaf) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestOnlyTheAnnotationTrueConfirmsAConfiguration, and that is not awaited for longer than the trial.
+func TestOnlyTheAnnotationTrueConfirmsAConfiguration(t *testing.T) {
+	d, host, server := balancerHost(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hosttask.AnnotationConfirmed: "false"}}}
+		if err := json.NewEncoder(w).Encode(pod); err != nil {
+			t.Error(err)
+		}
+	}))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), answerTimeout/2, errors.New("it waits longer than the trial"))
+	defer cancel()
+	trial := balancerTrial{env: d.app.env, out: d.out, host: host, address: server.Listener.Addr().String(), within: 300 * time.Millisecond}
+	if err := trial.isConfirmed(ctx, journal.LoadBalancerOnNode{}); err == nil || ctx.Err() != nil {
+		t.Errorf("it is confirmed: %v, %v", err, context.Cause(ctx))
+	}
+}
+
+// TestAnUnchangedManifestIsNotTried: HAProxy is not restarted.
+func TestAnUnchangedManifestIsNotTried(t *testing.T) {
+	d, host, _ := balancerHost(t, http.NotFoundHandler())
+	trial := balancerTrial{env: d.app.env, host: host, address: "127.0.0.1:1", within: time.Millisecond}
+	if err := trial.runs(t.Context(), journal.LoadBalancerOnNode{Config: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestATrialBeginsWithTheFormerFilesOfAnInterruptedOne, which are those that are wanted here.
+func TestATrialBeginsWithTheFormerFilesOfAnInterruptedOne(t *testing.T) {
+	d, host, _ := balancerHost(t, http.NotFoundHandler())
+	if err := os.Rename(host.ConfigPath(), host.ConfigPath()+durable.FormerSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.WriteConfig(t.Context(), []string{"10.0.0.9"}); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1", "--trial=1ms"}
+	d.expect(d.types(args...), exitDone, `"image":"haproxy:1","version":"0"}}`, "")
+	if strings.Contains(d.out.String(), `"config":true`) {
+		t.Error(d.out.String())
+	}
+}

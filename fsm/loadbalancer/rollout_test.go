@@ -414,6 +414,10 @@ func TestRolloutGoesOnWithoutALostNodeThatIsPurgedOrGivenUp(t *testing.T) {
 		"it is paused": func(w *world) {
 			w.paused("w10")
 		},
+		"it is back, and its load balancer is paused": func(w *world) {
+			w.see("w10", true)
+			w.Write(journal.Draft{Type: journal.TypePauseSet, Subject: journal.LoadBalancer("w10"), Payload: journal.PauseSet{}})
+		},
 		"it is purged before it is verified": func(w *world) {
 			w.see("w10", true)
 			w.opens()
@@ -485,6 +489,12 @@ func TestAPausedNodeIsLeftOut(t *testing.T) {
 	if open := w.opens(); len(open) > 0 {
 		t.Errorf("open are %q", open)
 	}
+}
+
+func TestTheReasonForALostNodeNamesTheCommandThatLeavesItOut(t *testing.T) {
+	w := newWorld(t)
+	w.changedAndLost()
+	w.stopped("node w10 stopped being ready soon after its load balancer was changed; repair or purge it, or run \"ekco pause node/w10\": then EKCO changes the other nodes")
 }
 
 // TestALostNodeIsVerifiedAgainWhenItsVerificationEndsEarly, and so is one that was lost meanwhile.

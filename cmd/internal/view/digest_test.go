@@ -242,6 +242,9 @@ func TestAStepThatCouldNotDoItsWorkIsShownAsNotDone(t *testing.T) {
 	if got := asText(t, s.events, "tree", Options{Words: vocabulary}); !regexp.MustCompile(`kubeconfig w1 +not done .*node w1 is away`).MatchString(got) {
 		t.Errorf("the tree is\n%s", got)
 	}
+	if got := asText(t, s.events, "tree", Options{Words: vocabulary, Color: true}); !strings.Contains(got, "\x1b[31mnot done") {
+		t.Errorf("it is not red: %q", got)
+	}
 	if got := asText(t, s.events, "table", Options{Words: vocabulary}); !strings.Contains(got, "kubeconfig w1 is not done: node w1 is away") {
 		t.Errorf("the table is\n%s", got)
 	}

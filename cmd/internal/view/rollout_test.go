@@ -137,6 +137,10 @@ func TestARolloutIsNotDoneBeforeAllIs(t *testing.T) {
 			b.ends(journal.OutcomeCancelled, "w1")
 			b.stalls("w2")
 		}, "1m3s so far " + ofTwo + "stopped at w2, 0 of 2 done: stalled at write: disk is full"},
+		"stalled, and another cancelled": {func(b balancers) {
+			b.stalls("w1")
+			b.ends(journal.OutcomeCancelled, "w2")
+		}, "1m3s so far " + ofTwo + "stopped at w1, 0 of 2 done: stalled at write: disk is full"},
 		"cancelled": {func(b balancers) {
 			b.ends(journal.OutcomeDone, "w1")
 			b.ends(journal.OutcomeCancelled, "w2")

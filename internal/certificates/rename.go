@@ -94,16 +94,16 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	return changed, swapPair(durable.Replacement.Swap, certificatePath, EncodeChain(certificate), keyPath, encoded)
 }
 
-// check returns an error for names to add that are no hosts, and for names that must not be
-// dropped. Names that the certificate has already are not judged.
+// check returns an error for names that are no hosts, and for names that must not be dropped. Names that the
+// certificate has already may be anything.
 func (n APIServerNames) check(had []string) error {
-	add := canonical(n.Add)
-	for _, name := range add {
+	add, drop := canonical(n.Add), canonical(n.Drop)
+	for _, name := range slices.Concat(add, drop) {
 		if err := checkHost(name); err != nil && !slices.Contains(had, name) {
 			return err
 		}
 	}
-	for _, name := range canonical(n.Drop) {
+	for _, name := range drop {
 		if !slices.Contains(had, name) || slices.Contains(add, name) || n.Force {
 			continue
 		}
@@ -120,7 +120,7 @@ func checkHost(name string) error {
 		return nil
 	}
 	// A "_" is no character of a host name, but many have one, and crypto/x509 accepts it.
-	host := strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(name), "*."), "_", "x")
+	host := strings.ReplaceAll(strings.TrimPrefix(name, "*."), "_", "x")
 	problems := validation.IsDNS1123Subdomain(host)
 	dot := strings.LastIndexByte(host, '.')
 	mistyped := dot >= 0 && strings.Trim(host[dot+1:], "0123456789") == "" // such as 10.0.0.300
@@ -200,10 +200,10 @@ func hostNames(certificate *x509.Certificate) []string {
 	return names
 }
 
-// canonical writes each name and address in one way, each once.
+// canonical writes each name and address in one way, each once. The case of a DNS name does not matter.
 func canonical(names []string) (all []string) {
 	for _, name := range names {
-		name = strings.Trim(strings.TrimSpace(name), "[]")
+		name = strings.ToLower(strings.Trim(strings.TrimSpace(name), "[]"))
 		if ip := net.ParseIP(name); ip != nil {
 			name = ip.String()
 		}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -223,21 +224,56 @@ func TestNobodyElseReplacesThePairMeanwhile(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoHostIsNotAdded(t *testing.T) {
+func TestWhatIsNoHostIsNeitherAddedNorDropped(t *testing.T) {
 	dir, p := host(t, "leaf")
-	for _, name := range []string{"lb.example.com:6443", "10.0.0.9:6443", "https://lb.example.com", "lb .example.com", "10.0.0.300", "lb.example.com.", "-a"} {
+	for _, name := range []string{"lb.example.com:6443", "10.0.0.9:6443", "https://lb.example.com", "lb .example.com", "10.0.0.300", "lb.example.com.", "-a", "a b"} {
 		if _, err := change(dir, name, "").Change(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("add %q: %v", name, err)
 		}
-		if changed, err := change(dir, "", name).Change(t.Context()); err != nil || !changed.Unchanged {
-			t.Errorf("drop %q, which is not there: %v, %+v", name, err, changed)
+		forced := change(dir, "", name)
+		forced.Force = true
+		for _, drop := range []APIServerNames{change(dir, "", name), forced} {
+			if _, err := drop.Change(t.Context()); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)+" is neither") {
+				t.Errorf("drop %q: %v", name, err)
+			}
 		}
+	}
+	if changed, err := change(dir, "", "other.example.com,10.0.0.9").Change(t.Context()); err != nil || !changed.Unchanged {
+		t.Errorf("drop what is not there: %v, %+v", err, changed)
 	}
 	if kept, err := pairIn(t, dir); err != nil || !kept.Equal(p.leaf) {
 		t.Errorf("the certificate was changed: %v", err)
 	}
 	if _, err := change(dir, "LB.example.com,*.example.com,my_lb,localhost,fd00::1,2001", "").Change(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTheCaseOfANameDoesNotMatter(t *testing.T) {
+	dir, p := host(t, "leaf")
+	if changed, err := change(dir, "REGISTRY.kurl", "").Change(t.Context()); err != nil || !changed.Unchanged {
+		t.Errorf("add what is there: %v, %+v", err, changed)
+	}
+	if changed, err := change(dir, "", "REGISTRY.kurl").Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
+		t.Errorf("drop what is there: %v, %+v", err, changed)
+	}
+	made, err := pairIn(t, dir)
+	if err != nil || len(made.DNSNames) != len(p.leaf.DNSNames)-1 {
+		t.Errorf("%v: it is %+v", err, Facts("", made))
+	}
+	loud := signed(t, &x509.Certificate{
+		DNSNames: []string{"KUBERNETES", "OLD-LB.example.com"}, ExtKeyUsage: p.leaf.ExtKeyUsage, NotBefore: now.Add(-Year), NotAfter: now.Add(time.Hour),
+	}, p.leafKey, p.ca)
+	for name, content := range map[string][]byte{"apiserver.crt": EncodeChain(loud), "apiserver.key": p.leafKeyOf.Content} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := change(dir, "", "kubernetes").Change(t.Context()); err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("what programs need is dropped: %v", err)
+	}
+	if changed, err := change(dir, "", "old-lb.example.com").Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
+		t.Errorf("drop what is there: %v, %+v", err, changed)
 	}
 }
 

@@ -83,7 +83,7 @@ type held struct {
 var errNoPair = errors.New("they do not belong together")
 
 // read reads an item whose files are where it is said. The error is fs.ErrNotExist if it has no
-// certificate.
+// certificate. If only its key is of no use, the certificate is there beside the error.
 func (i item) read(where func(string) string) (held, error) {
 	h := held{item: i}
 	main, err := certificates.ReadFile(where(i.shown()))
@@ -100,12 +100,13 @@ func (i item) read(where func(string) string) (held, error) {
 		}
 		return h.pair(h.kubeconfig.Certificate, h.kubeconfig.Key)
 	}
-	key, err := certificates.ReadFile(where(i.files()[0]))
-	if errors.Is(err, fs.ErrNotExist) {
-		return h, fmt.Errorf("read %s: the key of %s is not there", key.Name, main.Name)
+	key, errKey := certificates.ReadFile(where(i.files()[0]))
+	if errors.Is(errKey, fs.ErrNotExist) {
+		errKey = fmt.Errorf("read %s: the key of %s is not there", key.Name, main.Name)
 	}
-	if err != nil {
-		return h, err
+	if errKey != nil {
+		h.leaf, err = main.One()
+		return h, cmp.Or(err, errKey)
 	}
 	h.files = []certificates.File{key, main}
 	return h.pair(main, key)

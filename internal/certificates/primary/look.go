@@ -29,13 +29,13 @@ func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPr
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil {
+		if h.leaf != nil { // also if its key cannot be read: its end is to be known all the same
 			facts := certificates.Facts(r.at(i.shown()), h.leaf)
 			if more := len(facts.Names) - mostNames; more > 0 {
 				facts.Names, facts.MoreNames = facts.Names[:mostNames], facts.MoreNames+more
 			}
 			found.Certificates = append(found.Certificates, facts)
-			if certificates.Due(h.leaf, now, ttl) {
+			if err == nil && certificates.Due(h.leaf, now, ttl) {
 				_, err = r.signer(h)
 			}
 			for _, other := range h.kubeconfig.Others {

@@ -12,9 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
 	"github.com/replicatedhq/ekco/internal/sim/rights"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // inPod runs a rotation with the rights of EKCO's pod.
@@ -94,6 +96,32 @@ func TestFilesThatAPodMayNotChangeHoldUpNoOther(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestTheEndOfACertificateWithoutItsKeyIsKnown(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"another user's": func(w *world) { w.give("pki/etcd/peer.key", 1001, 1001, 0o600) },
+		"no key":         func(w *world) { w.Write("pki/etcd/peer.key", 0o600, []byte("x")) },
+		"another key":    func(w *world) { w.Write("pki/etcd/peer.key", 0o600, w.Read("pki/etcd/server.key")) },
+		"away": func(w *world) {
+			if err := os.Remove(filepath.Join(w.dir(), "pki/etcd/peer.key")); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	} {
+		w := newWorld(t, 5*day)
+		want := certificates.Fingerprint(w.Leaf("pki/etcd/peer"))
+		change(w)
+		if failed := rights.Only(nil, func() {
+			found := primary.Look(w.dir(), 30*day, time.Now())
+			known := slices.ContainsFunc(found.Certificates, func(c journal.Certificate) bool { return c.Fingerprint == want })
+			if !known || len(found.Certificates) != 11 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "peer.key") {
+				t.Errorf("%s: known is %t: %d certificates, %q", name, known, len(found.Certificates), found.Problems)
+			}
+		}); failed != nil {
+			t.Fatal(failed)
+		}
 	}
 }
 

@@ -50,6 +50,37 @@ func TestAThingWithACertificateThatExpiresSoonNeedsAPerson(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeReadNeedsAPersonAfterADay: of what cannot be read nobody knows when it expires.
+func TestWhatCannotBeReadNeedsAPersonAfterADay(t *testing.T) {
+	const why = "read /etc/kubernetes/pki: it is a symbolic link to /data/pki, which EKCO cannot read"
+	for _, of := range []journal.Subject{p1, registry, ca} {
+		w := newPrimaries(t)
+		broken := journal.CertificateFacts{Unreadable: why}
+		if of == p1 {
+			broken = w.on(300*day, func(f *journal.CertificateFacts) { f.Unreadable = why })
+		}
+		needs := func(person bool) {
+			t.Helper()
+			reason, advice := w.S.Things[fsm.Key(of)].NeedsPerson(w.Now)
+			if state := w.state(of); state != Unreadable || person != (reason == why) || person != (advice != "") {
+				t.Errorf("%s is %s; a person is needed because %q: %q", of.Name, state, reason, advice)
+			}
+		}
+		w.observe(of, broken)
+		w.Decide()
+		needs(false)
+		w.Pass(day - time.Second)
+		w.observe(of, broken)
+		needs(false)
+		w.Pass(time.Second)
+		needs(true)
+		w.observe(of, w.on(300*day, nil))
+		if reason, _ := w.S.Things[fsm.Key(of)].NeedsPerson(w.Now); reason != "" {
+			t.Errorf("%s needs a person after it was repaired: %q", of.Name, reason)
+		}
+	}
+}
+
 func TestOfSeveralThatExpireTheFirstIsNamed(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	one := func(at string, left time.Duration) journal.Certificate {

@@ -71,9 +71,10 @@ func (m machine) Table() fsm.Table {
 			"are renewed together; `control-plane/NODE` are those of the control plane on a primary; `pki/…` are the CAs of the cluster, and\n" +
 			"`kubelet/NODE` is what the kubelet of a node serves: these are shown and never renewed.",
 		Initial: string(Valid), Over: fsm.Names(Absent),
-		Attention: map[journal.State]fsm.Attention{Unknown: {
-			After: unknownGrace, Advice: "bring the node back, or, if it is gone for good, run: ekco purge-node NODE",
-		}},
+		Attention: map[journal.State]fsm.Attention{
+			Unknown:    {After: unreadGrace, Advice: "bring the node back, or, if it is gone for good, run: ekco purge-node NODE"},
+			Unreadable: {After: unreadGrace, Advice: "repair what is named there; EKCO looks again by itself, within an hour"},
+		},
 		Transitions: []fsm.Transition{
 			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", m.Tells("they are being renewed")),
 			to("removed", Absent, "the Secret or the file is not there any more", m.TellsLost),
@@ -95,8 +96,8 @@ func tellsUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Facts.Unrenewed, Cause: t.Newest()}
 }
 
-// unknownGrace is how long certificates may be Unknown before they need a person.
-const unknownGrace = 24 * time.Hour
+// unreadGrace is how long certificates may be Unknown or Unreadable before they need a person.
+const unreadGrace = 24 * time.Hour
 
 func tellsUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	reason := of(t).unseen()

@@ -187,6 +187,13 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
+// Opened keeps how often a renewal was tried when a look was requested.
+func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
+	if rec.Kind == journal.ActionLookAtCertificates {
+		of(t).Tried, _ = tries(s, t)
+	}
+}
+
 // Ended keeps when they were renewed last.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if rec.Kind != journal.ActionRenewCertificate {

@@ -180,11 +180,16 @@ func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
 // lookDue returns when somebody is to look again, and whether.
 func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 	last, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
+	tried, atWork := tries(w.State, t)
 	switch {
 	case last == nil:
 		return time.Time{}, true
 	case last.Outcome == journal.OutcomeDryRun: // which leaves nothing that tells of which node it was
 		return time.Time{}, !w.Policy.DryRun
+	case atWork: // what is there now may be undone
+		return time.Time{}, false
+	case tried > c.Tried:
+		return time.Time{}, true
 	case c.Looked.UID != c.Facts.On.UID:
 		return time.Time{}, true
 	case startedSince(w, last):
@@ -197,6 +202,21 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 		return last.At.Add(min(troubled, every(w))), true
 	}
 	return last.At.Add(every(w)), true
+}
+
+// tries returns how many tries of the open renewal of a control plane have failed, and whether one is at work, or
+// has succeeded.
+func tries(s *fsm.State, t *fsm.Thing) (failed int, atWork bool) {
+	rec := s.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
+	if rec == nil {
+		return 0, false
+	}
+	node, _ := journal.ControlPlaneOn(t.Subject)
+	step := rec.Steps[journal.StepRenewControlPlane+" "+node]
+	if step.Open || step.Done() {
+		return step.Attempts - 1, true
+	}
+	return step.Attempts, false
 }
 
 // startedSince reports whether EKCO was started since then. Where nobody knows how long it was away,
@@ -246,6 +266,7 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 	facts := of(t).Facts
 	node, _ := journal.ControlPlaneOn(t.Subject)
 	request := journal.ActionRequested{Input: journal.PrimaryInput{UID: facts.On.UID, Address: facts.On.Address, Ends: facts.Ends()}}
+	tried, _ := tries(w.State, t)
 	switch last := t.Last[journal.ActionLookAtCertificates]; {
 	case kind.Name == journal.ActionRenewControlPlane:
 		request.Reason = "the first certificate of the control plane on " + node + " expires at " + fsm.Stamp(facts.Ends()) + "; those within rotate_certs_ttl are renewed, and API server, controller manager and scheduler restarted if one of theirs is"
@@ -253,6 +274,8 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 		request.Reason = "nobody has looked at the certificates of this control plane yet"
 	case startedSince(w, last):
 		request.Reason = "EKCO was started"
+	case tried > of(t).Tried:
+		request.Reason = "a renewal failed, which may have changed some of them"
 	case facts.On.Again != "" && t.FactsSeq > last.Seq:
 		request.Reason = facts.On.Again
 	default:

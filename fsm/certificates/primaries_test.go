@@ -252,6 +252,47 @@ func TestWhatLostItsReasonOnAPrimaryIsTakenBack(t *testing.T) {
 	}
 }
 
+// TestSomebodyLooksAfterEachRenewalThatFailed: what was seen while it was tried may have been undone.
+func TestSomebodyLooksAfterEachRenewalThatFailed(t *testing.T) {
+	w := newPrimaries(t)
+	w.observe(p1, w.on(0, nil))
+	due := w.on(5*day, nil)
+	w.looks(p1, "nobody has looked", due)
+	const step = journal.StepRenewControlPlane + " p1"
+	rec := w.openOn(p1, journal.ActionRenewControlPlane)
+	write := func(payload journal.Payload) {
+		w.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: p1, Action: rec.ID, Payload: payload})
+		w.Pass(time.Second)
+	}
+	write(journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: step, Does: journal.StepRenewControlPlane}}}})
+	write(journal.StepStarted{Step: step, Attempt: 1})
+	w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" }))
+	w.Pass(2 * day)
+	w.looks(p1, "", due)
+	write(&journal.StepFailed{Step: step, Attempt: 1, Error: "x", Worse: true})
+	early := w.openOn(p1, journal.ActionLookAtCertificates)
+	if early == nil || early.Request.Reason != "a renewal failed, which may have changed some of them" {
+		t.Fatalf("asked for is %+v", early)
+	}
+	write(journal.StepStarted{Step: step, Attempt: 2})
+	w.ends(early, map[string]any{"result": map[string]any{}})
+	w.observe(p1, w.on(365*day, nil)) // what it saw in the middle
+	w.looks(p1, "", due)
+	write(&journal.StepFailed{Step: step, Attempt: 2, Error: "x", Worse: true})
+	write(journal.ActionStalled{Step: step, Reason: "failed 2 times: x"})
+	w.looks(p1, "a renewal failed", due)
+	if state := w.state(p1); state != Due {
+		t.Errorf("it is %s", state)
+	}
+	w.looks(p1, "", due)
+	write(journal.StepStarted{Step: step, Attempt: 3})
+	write(journal.StepDone{Step: step, Attempt: 3, Outputs: w.JSON(map[string]any{})})
+	w.looks(p1, "", due)
+	w.End(rec, journal.OutcomeDone)
+	w.looks(p1, "the last look", w.on(365*day, nil))
+	w.looks(p1, "", due)
+}
+
 func TestSwitchedOffNobodyLooks(t *testing.T) {
 	w := newPrimaries(t)
 	w.P = w.P.With(Machine, Policy{})

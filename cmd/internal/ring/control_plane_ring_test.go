@@ -340,6 +340,7 @@ func TestAPrimaryThatDoesNotComeBackStopsTheOthers(t *testing.T) {
 		if got := p.hosts[restarted[0]].Loaded("kube-apiserver"); !slices.Equal(got, p.had[restarted[0]]) {
 			t.Errorf("the API server of %s has %q", restarted[0], got)
 		}
+		p.says("the status", p.status(in, "table"), "control-plane/"+restarted[0]+"  Due") // it has its old ones again
 		p.breaks(false)
 		pass(5 * time.Hour)
 		if len(p.fresh()) != 3 {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/actions"
 	actionscertificates "github.com/replicatedhq/ekco/actions/certificates"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -27,6 +29,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/observers"
 	certificatesource "github.com/replicatedhq/ekco/observers/certificates"
+	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
 const (
@@ -112,8 +115,18 @@ func (p *plane) ListNodes(context.Context) (nodes []kube.Node, err error) {
 	return nodes, nil
 }
 
-// taint gives a node a taint, or takes it off.
+// taint gives a node a taint, or takes it off. EKCO's watch of Nodes sees it.
 func (p *plane) taint(node, key string) {
+	p.taintUnseen(node, key)
+	var changes []func(*corev1.Node)
+	if key == journal.TaintUnreachable {
+		changes = append(changes, observerstest.Unreachable(time.Now()))
+	}
+	p.server.Put(observerstest.Node(node, "uid-"+node, changes...))
+}
+
+// taintUnseen is taint, and the watch sees nothing yet.
+func (p *plane) taintUnseen(node, key string) {
 	p.mu.Lock()
 	p.away[node] = key
 	p.mu.Unlock()
@@ -175,6 +188,7 @@ func (p *plane) begin() *incarnation {
 		},
 	}
 	p.list = func() Capabilities { return Capabilities{p.nodes(), capability} }
+	p.also = nudging{seen}
 	p.beside = tasks.KeepSwept
 	return p.estate.live(nil)
 }
@@ -371,7 +385,6 @@ func TestPrimaryLostSoonAfterItsRenewalStopsOthers(t *testing.T) {
 		p.until("the others", 1, func() bool { return slices.Equal(p.fresh(), []string{"p1", "p2"}) })
 		pass(2 * time.Minute) // their renewals end
 		p.taint("p2", journal.TaintUnreachable)
-		pass(2 * time.Minute) // EKCO polls
 		p.taint("p3", "")
 		pass(time.Hour)
 		if fresh := p.fresh(); !slices.Equal(fresh, []string{"p1", "p2"}) {

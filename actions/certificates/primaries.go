@@ -209,9 +209,26 @@ func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return c.heedful.Do(ctx, c.with(step))
 }
 
-// Prove implements [actions.Step]. The new task's time limit applies, too.
+// Prove implements [actions.Step]. The new task's time limit applies, too. A task that is lost while its node does not
+// answer leaves the node worse off: nobody knows what the program did.
 func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	return c.heedful.Prove(ctx, c.with(step))
+	proof, err := c.heedful.Prove(ctx, c.with(step))
+	proof.Worse = proof.Worse || proof.Lost && c.p.away(ctx, step.Action) != ""
+	return proof, err
+}
+
+// away says why the node of an action does not answer, as far as EKCO can tell; "" if it does, or is gone.
+func (p Primaries) away(ctx context.Context, record journal.ActionRecord) string {
+	name, _ := journal.ControlPlaneOn(record.Subject)
+	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
+	if err == nil {
+		err = p.Tasks.Takes(ctx, tasks.Task{Node: name, NodeUID: input.UID})
+	}
+	var node *tasks.NodeError
+	if err == nil || errors.As(err, &node) && node.Gone {
+		return ""
+	}
+	return err.Error()
 }
 
 // seeing hands on what a program has found.
@@ -358,7 +375,7 @@ func rests(_ context.Context, record journal.ActionRecord) actions.Verdict {
 
 const apiServerPort = 6443
 
-// lacks says what does not show of a renewal: the certificates that are served, and the components
+// lacks says what does not show of a renewal: the certificates that are served, and the components and the node
 // as the API server knows them.
 func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result json.RawMessage) (string, error) {
 	var renewed journal.ControlPlaneRenewed
@@ -371,6 +388,9 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 		return "", err
 	}
 	var lacks []string
+	if why := p.away(ctx, step.Action); why != "" {
+		lacks = append(lacks, why)
+	}
 	for port, shall := range renewed.Served {
 		if input.Address == "" {
 			break

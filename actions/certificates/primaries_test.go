@@ -295,6 +295,55 @@ func TestWhatIsServedMustBeTheNewOne(t *testing.T) {
 	})
 }
 
+// TestANodeLostDuringItsRenewalIsWorseOff until the renewal is proved there.
+func TestANodeLostDuringItsRenewalIsWorseOff(t *testing.T) {
+	for name, after := range map[string]time.Duration{"its pod starts": 500 * time.Millisecond, "the program runs": 2 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(bare *actionstest.World) {
+				e := newEstate(bare, soon, "p1")
+				e.ask(journal.ActionRenewControlPlane, "p1")
+				r := e.Start(e.Config(e.kinds(nil)))
+				e.Pass(after)
+				e.Taint("p1", journal.TaintUnreachable)
+				for range 2 { // it waits for its node then
+					e.Pass(10 * time.Minute)
+					if step := e.Record().Steps["rotate p1"]; !step.Worse || step.Failures != 1 {
+						t.Errorf("%+v", step)
+					}
+				}
+				e.Taint("p1", "")
+				r.End()
+				if e.LastLine() != "ended done" {
+					t.Errorf("it %s", e.LastLine())
+				}
+			})
+		})
+	}
+}
+
+func TestARenewalIsProvedOnlyWhileItsNodeAnswers(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		e.stale["p1"] = "the old one"
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(time.Minute)
+		e.Taint("p1", journal.TaintNotReady)
+		e.mu.Lock()
+		delete(e.stale, "p1")
+		e.mu.Unlock()
+		e.Pass(time.Minute)
+		if step := e.Record().Steps["rotate p1"]; !step.Open {
+			t.Errorf("%+v", step)
+		}
+		e.Taint("p1", "")
+		r.End()
+		if made := e.Made("p1"); made != 1 || e.LastLine() != "ended done" {
+			t.Errorf("%s, %d pods", e.LastLine(), made)
+		}
+	})
+}
+
 func TestAComponentMayTakeAsLongAsKubeadmLetsItStart(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		e := newEstate(bare, soon, "p1")

@@ -52,7 +52,7 @@ func primaryKinds() []fsm.ActionKind {
 }
 
 // RuleRollout keeps EKCO from renewing the certificates of other primaries while one is worse off after its own
-// renewal: its node stopped being ready, or a component did not come back with the new certificates.
+// renewal: its node stopped being ready or did not answer, or a component did not come back with the new certificates.
 const RuleRollout = "ControlPlaneRollout"
 
 // rolloutRule is not [fsm.Rule.ToBegin]: the renewals of several primaries are open at the same time, so each
@@ -71,7 +71,7 @@ func rolloutRule() fsm.Rule {
 func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 	if rec := worseAfter(w); rec != nil && rec.Subject != t.Subject {
 		node, _ := journal.ControlPlaneOn(rec.Subject)
-		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", ready(w, rec), "a component of the control plane on node "+node+" did not come back with new certificates")
+		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", ready(w, rec), "node "+node+" was lost during the renewal of its certificates, or a component of its control plane did not come back with new ones")
 	}
 	for _, node := range lostAfter(w) {
 		if journal.ControlPlaneCertificates(node).Name != t.Name {

@@ -397,6 +397,41 @@ func TestPrimaryLostSoonAfterItsRenewalStopsOthers(t *testing.T) {
 	})
 }
 
+// TestPrimaryLostDuringItsRenewalStopsOthers before anything observes that its node is lost.
+func TestPrimaryLostDuringItsRenewalStopsOthers(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, 6 * time.Second, 12 * time.Second, 18 * time.Second} {
+		t.Run(after.String(), func(t *testing.T) {
+			inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+				in := p.begin()
+				p.until("a renewal", 3, func() bool { return len(p.begun()) > 0 })
+				first := p.begun()[0]
+				pass(after)
+				p.taintUnseen(first, journal.TaintUnreachable)
+				pass(20 * time.Minute)
+				if begun := p.begun(); !slices.Equal(begun, []string{first}) {
+					t.Errorf("renewals began on %q; the journal says:\n%s", begun, p.history("table"))
+				}
+				p.says("the status", p.status(in, "json"), fsmcertificates.RuleRollout, "node "+first)
+				p.taintUnseen(first, "")
+				p.until("the end", 2, func() bool { return len(p.fresh()) == 3 })
+				p.end(in)
+			})
+		})
+	}
+}
+
+// begun are the primaries whose certificates EKCO began to renew.
+func (p *plane) begun() (names []string) {
+	for _, event := range p.events(journal.Query{}) {
+		if began, is := event.Decoded().Body.(*journal.StepStarted); is {
+			if name, is := strings.CutPrefix(began.Step, journal.StepRenewControlPlane+" "); is && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // TestKillRestartsAtMostOnePrimaryInVain: no API server comes back with new certificates.
 func TestKillRestartsAtMostOnePrimaryInVain(t *testing.T) {
 	var moments []time.Duration

@@ -61,10 +61,17 @@ func rolloutRule() fsm.Rule {
 	return fsm.Rule{
 		Name: RuleRollout, NeedsPerson: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
-			return stoppedFor(t, w) != "" && !isUrgent(t, w.Now)
+			return stoppedFor(t, w) != "" && !isUrgent(t, w.Now) && !tidies(t, w)
 		},
 		Reason: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string { return stoppedFor(t, w) },
 	}
+}
+
+// tidies reports whether an open renewal changes nothing more and only has its pod to remove.
+func tidies(t *fsm.Thing, w *fsm.World) bool {
+	rec := w.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
+	node, _ := journal.ControlPlaneOn(t.Subject)
+	return rec != nil && (rec.Cancelling != nil || rec.Steps[journal.StepRenewControlPlane+" "+node].Done())
 }
 
 // stoppedFor says which other primary stops the renewal of one, why, and what to do; "" for none.

@@ -434,6 +434,31 @@ func TestNoOtherPrimaryIsRenewedWhileOneIsLostInItsRenewal(t *testing.T) {
 	}
 }
 
+// TestPodOfARenewalIsRemovedWhileAnotherPrimaryIsLost: a renewal that is done or cancelled restarts nothing more.
+func TestPodOfARenewalIsRemovedWhileAnotherPrimaryIsLost(t *testing.T) {
+	for name, over := range map[string]func(w *world, rec *journal.ActionRecord){
+		"done": func(w *world, rec *journal.ActionRecord) {
+			w.Play(rec, journal.StepRenewControlPlane+" p2", map[string]any{})
+		},
+		"cancelled": func(w *world, rec *journal.ActionRecord) {
+			w.Write(journal.Draft{Type: journal.TypeActionCancelling, Subject: p2, Action: rec.ID, Payload: journal.ActionCancelling{}})
+		},
+	} {
+		w := newPrimaries(t)
+		w.renewed(journal.OutcomeDone, "admin.conf")
+		rec := w.openOn(p2, journal.ActionRenewControlPlane)
+		w.observe(p1, w.due("uid-1", false))
+		for _, held := range []bool{true, false} {
+			if got := fsm.CheckRule(w.S, w.P, w.Now, RuleRollout, *rec); got.Hold != held {
+				t.Errorf("%s, held %t: %+v", name, !held, got)
+			}
+			if held {
+				over(w, rec)
+			}
+		}
+	}
+}
+
 func TestNoOtherPrimaryIsRenewedAfterOneDidNotComeBack(t *testing.T) {
 	w := newPrimaries(t)
 	due := w.on(20*day, nil)

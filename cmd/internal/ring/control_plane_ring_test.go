@@ -420,6 +420,28 @@ func TestPrimaryLostDuringItsRenewalStopsOthers(t *testing.T) {
 	}
 }
 
+// TestPodOfARenewalIsRemovedWhileAnotherPrimaryIsLost: the renewal itself is done.
+func TestPodOfARenewalIsRemovedWhileAnotherPrimaryIsLost(t *testing.T) {
+	inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+		in := p.begin()
+		p.until("a renewal", 3, func() bool { return len(p.begun()) == 1 })
+		p.cluster.Forbid("delete pods")
+		p.until("a second renewal", 2, func() bool { return len(p.begun()) == 2 })
+		done, lost := p.begun()[0], p.begun()[1]
+		pass(6 * time.Second)
+		p.taint(lost, journal.TaintUnreachable)
+		pass(10 * time.Second)
+		p.cluster.Allow("delete pods")
+		pass(5 * time.Minute)
+		if pods := p.cluster.Pods(); len(pods) > 0 {
+			t.Errorf("left are %q; the journal says:\n%s", pods, p.history("table"))
+		}
+		p.says("the status", p.status(in, "table"), "control-plane/"+done+"  Valid")
+		p.taint(lost, "")
+		p.end(in)
+	})
+}
+
 // begun are the primaries whose certificates EKCO began to renew.
 func (p *plane) begun() (names []string) {
 	for _, event := range p.events(journal.Query{}) {

@@ -293,11 +293,13 @@ func (s note) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, e
 // answer, or another EKCO may restart one. This EKCO's own actions exclude each other by their domain.
 func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
-	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
+	switch elsewhere, attended, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
 	case err != nil:
 		return actions.Hold("cannot tell whether certificates are being renewed on another primary: " + err.Error()).About("unread")
+	case attended: // by a step that has the domain: after it, this is asked again
+		return actions.Pass()
 	case len(elsewhere) > 0:
-		return actions.Hold("one primary is done at a time, and a pod " + RotateTask + "-… that this EKCO did not make runs on " + strings.Join(elsewhere, ", ")).About("elsewhere")
+		return actions.Hold("one primary is done at a time, and a pod " + RotateTask + "-… runs on " + strings.Join(elsewhere, ", ")).About("elsewhere")
 	}
 	all, err := p.Servers.Primaries(ctx)
 	if err != nil {

@@ -33,11 +33,25 @@ func TestAtMostOneNodeIsCutOffWhereverEKCOIsKilled(t *testing.T) {
 }
 
 // TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled: HAProxy accepts the configuration with that image, and does
-// not work with it.
+// not work with it. If no node can pull it, or it refuses the configuration, which look the same from here, none gets it.
 func TestAtMostOneNodeGetsABadImageWhereverEKCOIsKilled(t *testing.T) {
-	var before, after map[string]int
-	withHAProxies(t, func(f *fleet) { before, after = f.bringsBadImage(nil) })
-	killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.bringsBadImage(arm) })
+	for name, bad := range map[string]badImage{
+		"it does not work":   {loadbalancersim.Faults{BadImage: "haproxy:2"}, 1, "were restored"},
+		"it fails its check": {loadbalancersim.Faults{NoImage: "haproxy:2"}, 0, "its check failed: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after map[string]int
+			withHAProxies(t, func(f *fleet) { before, after = f.brings(bad, nil) })
+			killedAtSome(t, before, after, func(f *fleet, arm func(*incarnation)) { f.brings(bad, arm) })
+		})
+	}
+}
+
+// badImage is what is wrong with image haproxy:2.
+type badImage struct {
+	faults loadbalancersim.Faults
+	tried  int    // how many nodes get it
+	says   string // in the status
 }
 
 // TestKillLeavesAtMostOneKubeletOnADeadServer: the server answers before the change.
@@ -97,8 +111,8 @@ func (f *fleet) lives(in *incarnation, d time.Duration) *incarnation {
 	return in
 }
 
-// bringsBadImage configures that image, and returns how much EKCO did before and in all. All nodes have their former files then.
-func (f *fleet) bringsBadImage(arm func(*incarnation)) (before, after map[string]int) {
+// brings configures a bad image, and returns how much EKCO did before and in all. All nodes have their former files then.
+func (f *fleet) brings(bad badImage, arm func(*incarnation)) (before, after map[string]int) {
 	f.t.Helper()
 	names := threePrimariesAndTwentyWorkers()
 	in := f.live(nil)
@@ -108,7 +122,7 @@ func (f *fleet) bringsBadImage(arm func(*incarnation)) (before, after map[string
 	f.stops(in)
 	f.settings.Image = "haproxy:2"
 	for _, name := range names {
-		f.haproxies.Break(name, loadbalancersim.Faults{BadImage: "haproxy:2"})
+		f.haproxies.Break(name, bad.faults)
 	}
 	before = map[string]int{dyingChanges: f.tries}
 	first := f.live(arm)
@@ -124,10 +138,10 @@ func (f *fleet) bringsBadImage(arm func(*incarnation)) (before, after map[string
 			f.t.Errorf("the load balancer of %s is %+v", name, came)
 		}
 	}
-	if tried != 1 {
-		f.t.Errorf("%d nodes were tried", tried)
+	if tried != bad.tried {
+		f.t.Errorf("%d nodes were tried, want %d", tried, bad.tried)
 	}
-	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", "were restored")
+	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", bad.says)
 	f.stops(last)
 	return before, after
 }

@@ -89,11 +89,8 @@ func (w *World) pauseOf(subject journal.Subject) (PauseState, bool) {
 	return w.pause(PauseKey(subject))
 }
 
-// Paused reports whether a person paused the thing itself.
-func (w *World) Paused(t *Thing) bool { return w.IsPaused(t.Subject) }
-
-// IsPaused reports whether a person paused the subject itself.
-func (w *World) IsPaused(subject journal.Subject) bool {
+// Paused reports whether a person paused the subject itself.
+func (w *World) Paused(subject journal.Subject) bool {
 	_, paused := w.pauseOf(subject)
 	return paused
 }

@@ -209,16 +209,16 @@ func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return c.heedful.Do(ctx, c.with(step))
 }
 
-// Prove implements [actions.Step]. The new task's time limit applies, too. A task that is lost while its node does not
-// answer leaves the node worse off: nobody knows what the program did.
+// Prove implements [actions.Step]. The new task's time limit applies, too. A task that is lost while its node is not
+// ready, or cannot be read, leaves the node worse off: nobody knows what the program did.
 func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := c.heedful.Prove(ctx, c.with(step))
-	proof.Worse = proof.Worse || proof.Lost && c.p.away(ctx, step.Action) != ""
+	proof.Worse = proof.Worse || proof.Lost && c.p.notReady(ctx, step.Action) != ""
 	return proof, err
 }
 
-// away says why the node of an action does not answer, as far as EKCO can tell; "" if it does, or is gone.
-func (p Primaries) away(ctx context.Context, record journal.ActionRecord) string {
+// notReady returns why the node of an action is not ready or cannot be read; "" if it is ready or gone.
+func (p Primaries) notReady(ctx context.Context, record journal.ActionRecord) string {
 	name, _ := journal.ControlPlaneOn(record.Subject)
 	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
 	if err == nil {
@@ -296,10 +296,10 @@ func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionReco
 	switch elsewhere, attended, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
 	case err != nil:
 		return actions.Hold("cannot tell whether certificates are being renewed on another primary: " + err.Error()).About("unread")
-	case attended: // by a step that has the domain: after it, this is asked again
+	case attended: // that step holds the domain, and this is asked again after it
 		return actions.Pass()
 	case len(elsewhere) > 0:
-		return actions.Hold("one primary is done at a time, and a pod " + RotateTask + "-… runs on " + strings.Join(elsewhere, ", ")).About("elsewhere")
+		return actions.Hold("a pod " + RotateTask + "-… runs on " + strings.Join(elsewhere, ", ") + ", and one primary is renewed at a time; wait until it ends, or stop the other EKCO").About("elsewhere")
 	}
 	all, err := p.Servers.Primaries(ctx)
 	if err != nil {
@@ -377,8 +377,8 @@ func rests(_ context.Context, record journal.ActionRecord) actions.Verdict {
 
 const apiServerPort = 6443
 
-// lacks says what does not show of a renewal: the certificates that are served, and the components and the node
-// as the API server knows them.
+// lacks returns what is not yet as renewed: the certificates that are served, and the components and the node as the API
+// server knows them.
 func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result json.RawMessage) (string, error) {
 	var renewed journal.ControlPlaneRenewed
 	if err := json.Unmarshal(result, &renewed); err != nil {
@@ -390,7 +390,7 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 		return "", err
 	}
 	var lacks []string
-	if why := p.away(ctx, step.Action); why != "" {
+	if why := p.notReady(ctx, step.Action); why != "" {
 		lacks = append(lacks, why)
 	}
 	for port, shall := range renewed.Served {

@@ -149,7 +149,7 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 		why, err := r.Unless(ctx, step.Action, in.Task.Node)
 		if why != "" || err != nil {
 			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
-			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // else it runs already
+			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // any other pod is kept, and Prove reads what came of it
 				if err = cmp.Or(err, unseen); err != nil {
 					return r.answer(err, in.Task.Node, r.patient(step), repeated)
 				}
@@ -157,9 +157,11 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 			}
 		}
 	}
-	err, ran := r.Tasks.Make(ctx, in.Task, in.owner(step)), repeated
+	ran := repeated
+	err := r.Tasks.Make(ctx, in.Task, in.owner(step))
 	if err == nil && in.Task.Trial {
-		err, ran = r.try(ctx, step, in), true
+		ran = true
+		err = r.try(ctx, step, in)
 	}
 	return r.answer(err, in.Task.Node, r.patient(step), ran)
 }
@@ -186,11 +188,11 @@ func (r run) try(ctx context.Context, step actions.StepContext, in input) error 
 		refusal = err.Error()
 		step.Log.Warn("cannot verify the change; the task on the node undoes it", "node", in.Task.Node, "error", err)
 	}
-	err = r.Tasks.Confirm(ctx, in.Task, in.owner(step), refusal)
+	err = r.Tasks.Answer(ctx, in.Task, in.owner(step), refusal)
 	if err == nil || errors.Is(err, kube.ErrUnavailable) || ctx.Err() != nil {
 		return err
 	}
-	step.Log.Warn("cannot tell the task on the node whether its change is kept; it undoes it", "node", in.Task.Node, "error", err)
+	step.Log.Warn("cannot set the annotation for the task; the task undoes its change", "node", in.Task.Node, "error", err)
 	return nil
 }
 

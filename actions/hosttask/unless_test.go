@@ -103,7 +103,7 @@ func (b *blinks) ReadObject(ctx context.Context, ref kube.Ref) (json.RawMessage,
 	return b.Cluster.ReadObject(ctx, ref)
 }
 
-func TestWhatMustNotRunDoesNotRunIfNobodyCanTellWhetherItRuns(t *testing.T) {
+func TestRefusedTaskIsNotRunIfItsPodCannotBeRead(t *testing.T) {
 	cluster := hosttasksim.New("a")
 	tasks := hosttask.New(&blinks{Cluster: cluster}, cluster, hosttasksim.Namespace, slog.New(slog.DiscardHandler))
 	work := shape.Work{Tasks: tasks, Does: "paint", Partial: true, Unless: func(context.Context, journal.ActionRecord, string) (string, error) { return "it is wet", nil }}

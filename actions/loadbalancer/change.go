@@ -64,12 +64,13 @@ func (p Parts) changing() actions.Definition {
 
 // balancing is the work on the load balancer of a node, before its kubelet connects to it.
 func (p Parts) balancing() hosttask.Work {
-	work, lost := p.work(), p.orLost(notServing)
-	work.Partial, work.Unless = true, func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
-		if why, err := lost(ctx, record, node); why != "" || err != nil {
+	work, stopped := p.work(), p.orLost(notServing)
+	work.Partial = true
+	work.Unless = func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
+		if why, err := stopped(ctx, record, node); why != "" || err != nil {
 			return why, err
 		}
-		return p.unheard(ctx, record, node)
+		return p.checkLog(ctx, record, node)
 	}
 	return work
 }
@@ -253,7 +254,7 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 	if p.HAProxy != "" {
 		args = []string{"--image=" + p.HAProxy, KeepManifest}
 		if slices.ContainsFunc(primaries, func(primary string) bool { return p.Running.Refuses(ctx, primary) }) {
-			args = append(args, TCPProbe) // the kubelet would restart a new HAProxy again and again
+			args = append(args, TCPProbe) // with an HTTP probe, the kubelet would restart HAProxy every 80 s
 		}
 	}
 	for _, batch := range batches(nodes) {

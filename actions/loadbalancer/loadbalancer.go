@@ -35,9 +35,8 @@ const (
 	reachTimeout   = time.Minute
 	// restartTries is how many failed attempts to write a new manifest stall the action. Each may restart HAProxy twice.
 	restartTries = 2
-	// checkTries is how many failed checks of a new image stall the action. Only then does "ekco status" say NEEDS YOU, and
-	// the administrator who set the image should see it soon. A check before an update uses the image that HAProxy has, so
-	// a failure is likely to pass.
+	// checkTries is how many failed checks before a new manifest stall the action, so that an administrator who set the
+	// image soon sees NEEDS YOU. An update is checked with the image that HAProxy has, so its failure is probably temporary.
 	checkTries = 3
 	// restoreTimeout is how long it may take to restore the former files.
 	restoreTimeout = 20 * time.Second
@@ -77,18 +76,18 @@ func New(parts Parts) []actions.Definition {
 }
 
 func (p Parts) work() hosttask.Work {
-	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify, Unless: p.unheard}
+	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify, Unless: p.checkLog}
 }
 
-// unheard returns an error if the log of a running HAProxy cannot be read. EKCO could neither see what the task does nor
+// checkLog returns an error if the log of a running HAProxy cannot be read. EKCO could neither see what the task does nor
 // make HAProxy reload its configuration, so each attempt would end with the former files and a restart of HAProxy.
-func (p Parts) unheard(ctx context.Context, _ journal.ActionRecord, node string) (why string, err error) {
+func (p Parts) checkLog(ctx context.Context, _ journal.ActionRecord, node string) (why string, err error) {
 	pod, err := p.Running.Pod(ctx, node)
 	if err != nil || !pod.Runs {
 		return "", nil //nolint:nilerr // the change may repair that
 	}
 	if _, err := p.Running.Log(ctx, pod); err != nil {
-		return "", fmt.Errorf("before HAProxy's files on node %s are changed: %w", node, err)
+		return "", fmt.Errorf("HAProxy's files on node %s are not changed while its log cannot be read: %w", node, err)
 	}
 	return "", nil
 }

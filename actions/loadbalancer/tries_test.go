@@ -68,7 +68,7 @@ func TestNothingIsWrittenWhileHAProxysLogCannotBeRead(t *testing.T) {
 		for _, runs := range []bool{true, false} {
 			actionstest.InBubble(t, func(bare *actionstest.World) {
 				w := newWorld(bare, "10.0.0.1")
-				w.unheard = errors.New("the kubelet of its node does not give it")
+				w.unreadable = errors.New("the kubelet of its node does not give it")
 				w.fleet.Break("a", loadbalancersim.Faults{Stopped: !runs})
 				w.ask(kind, second, []string{"10.0.0.2"}, onTrial)
 				running := w.Start(w.Config(w.kinds(nil)))

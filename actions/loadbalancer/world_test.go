@@ -41,8 +41,8 @@ type world struct {
 	fleet *loadbalancersim.Fleet
 	// away is until when the API server takes no pods.
 	away time.Time
-	// unheard is why the log of HAProxy on "a" cannot be read, or nil.
-	unheard error
+	// unreadable is why the log of HAProxy on "a" cannot be read, or nil.
+	unreadable error
 }
 
 // newWorld begins with HAProxy that leads to these primaries, none for a node without it.
@@ -137,8 +137,8 @@ type mortalRunning struct {
 }
 
 func (m mortalRunning) Log(ctx context.Context, pod balancer.Pod) (string, error) {
-	if m.world.unheard != nil && pod.Name == "haproxy-a" {
-		return "", m.world.unheard
+	if m.world.unreadable != nil && pod.Name == "haproxy-a" {
+		return "", m.world.unreadable
 	}
 	return m.Fleet.Log(ctx, pod)
 }

@@ -102,9 +102,9 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 					return hosttask.Say(cmd.OutOrStdout(), nil, err)
 				}
 			}
-			tries := balancerTrial{env: a.env, out: cmd.OutOrStdout(), host: host, within: trial, manifest: image != "" && !keep}
-			tries.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
-			host.Confirm = tries.confirm(ctx)
+			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
+			check := balancerTrial{env: a.env, out: cmd.OutOrStdout(), host: host, address: address, within: trial, manifest: image != "" && !keep}
+			host.Confirm = check.confirm(ctx)
 			var on journal.LoadBalancerOnNode
 			var err error
 			switch {

@@ -102,7 +102,7 @@ func TestOnlyAPodThatWasStartedAfterTheManifestWasWrittenIsConfirmed(t *testing.
 			within = time.Minute // on a busy host
 		}
 		trial := balancerTrial{env: d.app.env, host: host, address: server.Listener.Addr().String(), within: within}
-		if err := trial.runs(t.Context(), journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0", Manifest: true}); (err == nil) != confirmed {
+		if err := trial.awaitNewPod(t.Context(), journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0", Manifest: true}); (err == nil) != confirmed {
 			t.Errorf("started %s after the manifest was written: %v", since, err)
 		}
 	}
@@ -267,7 +267,7 @@ func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 	}{
 		"it is confirmed":                {http.StatusOK, "true", false, ""},
 		"it is not":                      {http.StatusOK, "", false, "EKCO has not set the annotation ekco.kurl.sh/confirmed"},
-		"it is not, with a reason":       {http.StatusOK, "HAProxy is silent", false, "EKCO does not confirm it: HAProxy is silent"},
+		"it is not, with a reason":       {http.StatusOK, "HAProxy is silent", false, "EKCO could not verify the change: HAProxy is silent"},
 		"it is not, and asked to end":    {http.StatusOK, "", true, "context canceled"},
 		"the API server refuses to tell": {http.StatusUnauthorized, "true", false, "it answers 401"},
 	} {
@@ -301,7 +301,7 @@ func TestHostTaskKeepsAConfigurationOnlyOnceItIsConfirmed(t *testing.T) {
 				defer ending.Wait()
 				ending.Go(func() { <-out.reported; cancel(nil) })
 			}
-			host.Confirm = balancerTrial{env: d.app.env, out: out, host: host, address: server.Listener.Addr().String(), within: time.Hour}.isConfirmed
+			host.Confirm = balancerTrial{env: d.app.env, out: out, host: host, address: server.Listener.Addr().String(), within: time.Hour}.awaitConfirmation
 			_, err = host.WriteConfig(ctx, []string{"10.0.0.1", "10.0.0.2"})
 			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) || strings.Count(out.String(), "\n") != 1 {
 				t.Errorf("%v; it says %s", err, out)
@@ -320,8 +320,8 @@ func TestUnverifiableConfigurationIsRestoredAtOnce(t *testing.T) {
 	d, host, server := balancerHost(t, http.NotFoundHandler())
 	address := server.Listener.Addr().String()
 	for want, confirm := range map[string]func(context.Context, journal.LoadBalancerOnNode) error{
-		"no such file or directory": balancerTrial{env: d.app.env, out: d.out, host: loadbalancer.Host{Etc: t.TempDir()}, address: address, within: time.Hour}.isConfirmed,
-		"no space left on device":   balancerTrial{env: d.app.env, out: deaf{}, host: host, address: address, within: time.Hour}.isConfirmed,
+		"no such file or directory": balancerTrial{env: d.app.env, out: d.out, host: loadbalancer.Host{Etc: t.TempDir()}, address: address, within: time.Hour}.awaitConfirmation,
+		"no space left on device":   balancerTrial{env: d.app.env, out: deaf{}, host: host, address: address, within: time.Hour}.awaitConfirmation,
 	} {
 		host.Confirm = confirm
 		if _, err := host.WriteConfig(t.Context(), []string{"10.0.0.1", "10.0.0.2"}); err == nil || !strings.Contains(err.Error(), want) {
@@ -347,7 +347,7 @@ func TestOnlyTheAnnotationTrueConfirmsAConfiguration(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), answerTimeout/2, errors.New("it waits longer than the trial"))
 	defer cancel()
 	trial := balancerTrial{env: d.app.env, out: d.out, host: host, address: server.Listener.Addr().String(), within: 300 * time.Millisecond}
-	if err := trial.isConfirmed(ctx, journal.LoadBalancerOnNode{}); err == nil || ctx.Err() != nil {
+	if err := trial.awaitConfirmation(ctx, journal.LoadBalancerOnNode{}); err == nil || ctx.Err() != nil {
 		t.Errorf("it is confirmed: %v, %v", err, context.Cause(ctx))
 	}
 }
@@ -356,13 +356,13 @@ func TestOnlyTheAnnotationTrueConfirmsAConfiguration(t *testing.T) {
 func TestAnUnchangedManifestIsNotTried(t *testing.T) {
 	d, host, _ := balancerHost(t, http.NotFoundHandler())
 	trial := balancerTrial{env: d.app.env, host: host, address: "127.0.0.1:1", within: time.Millisecond}
-	if err := trial.runs(t.Context(), journal.LoadBalancerOnNode{Config: true}); err != nil {
+	if err := trial.awaitNewPod(t.Context(), journal.LoadBalancerOnNode{Config: true}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestATrialBeginsWithTheFormerFilesOfAnInterruptedOne, which are those that are wanted here.
-func TestATrialBeginsWithTheFormerFilesOfAnInterruptedOne(t *testing.T) {
+// TestTrialRestoresFormerFilesFirst: here they are also the wanted ones.
+func TestTrialRestoresFormerFilesFirst(t *testing.T) {
 	d, host, _ := balancerHost(t, http.NotFoundHandler())
 	if err := os.Rename(host.ConfigPath(), host.ConfigPath()+durable.FormerSuffix); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// balancerTrial is how a host task sees that HAProxy works with the files that it has changed on its host.
+// balancerTrial checks, on the host, that HAProxy works with the files that the task changed.
 type balancerTrial struct {
 	env func(name string) (value string, is bool)
 	// out is where the task's result is reported.
@@ -34,34 +34,34 @@ func (t balancerTrial) confirm(ctx context.Context) func(context.Context, journa
 		return nil
 	}
 	if t.manifest {
-		return t.runs
+		return t.awaitNewPod
 	}
 	if _, err := os.Stat(t.host.ManifestPath()); err != nil {
 		return nil // no HAProxy runs yet
 	}
 	if t.awaitOwnPod(ctx, min(answerTimeout, t.within), func(*corev1.Pod) error { return nil }) != nil {
-		return nil // HAProxy does not work already, perhaps because of the former configuration: that is not restored
+		return nil // HAProxy did not work before the change, perhaps because of the former configuration: that is not restored
 	}
-	return t.isConfirmed
+	return t.awaitConfirmation
 }
 
 // answerTimeout is how long to wait for an answer through HAProxy before the change; without one, the change is not undone.
 // A HAProxy that the kubelet restarts for a former configuration answered again within 15 s in test/node.
 const answerTimeout = time.Minute
 
-// isConfirmed reports the change, and waits until an API server says, through the HAProxy of this host, that EKCO has
+// awaitConfirmation reports the change, and waits until an API server says, through the HAProxy of this host, that EKCO has
 // confirmed it.
-func (t balancerTrial) isConfirmed(ctx context.Context, on journal.LoadBalancerOnNode) error {
+func (t balancerTrial) awaitConfirmation(ctx context.Context, on journal.LoadBalancerOnNode) error {
 	if err := hosttask.SayAndWait(t.out, on); err != nil {
 		return err
 	}
 	return t.awaitOwnPod(ctx, t.within, func(pod *corev1.Pod) error {
-		return hosttask.Confirmed(pod.Annotations)
+		return hosttask.CheckConfirmed(pod.Annotations)
 	})
 }
 
-// runs waits until an API server says, through the HAProxy of this host, that HAProxy's pod runs with the new manifest.
-func (t balancerTrial) runs(ctx context.Context, on journal.LoadBalancerOnNode) error {
+// awaitNewPod waits until an API server says, through the HAProxy of this host, that HAProxy's pod runs with the new manifest.
+func (t balancerTrial) awaitNewPod(ctx context.Context, on journal.LoadBalancerOnNode) error {
 	if !on.Manifest {
 		return nil
 	}

@@ -73,7 +73,7 @@ func (m machine) Table() fsm.Table {
 		Initial: string(Valid), Over: fsm.Names(Absent),
 		Attention: map[journal.State]fsm.Attention{
 			Unknown:    {After: unreadGrace, Advice: "bring the node back, or, if it is gone for good, run: ekco purge-node NODE"},
-			Unreadable: {After: unreadGrace, Advice: "repair what is named there; EKCO looks again by itself, within an hour"},
+			Unreadable: {After: unreadGrace, Advice: "repair what the reason names; EKCO checks again within an hour"},
 		},
 		Transitions: []fsm.Transition{
 			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", m.Tells("they are being renewed")),
@@ -187,10 +187,10 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Opened keeps how often a renewal was tried when a look was requested.
+// Opened records how many tries of the renewal had failed when a look was requested.
 func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind == journal.ActionLookAtCertificates {
-		of(t).Tried, _ = tries(s, t)
+		of(t).FailedTries, _ = tries(s, t)
 	}
 }
 

@@ -61,24 +61,29 @@ func rolloutRule() fsm.Rule {
 	return fsm.Rule{
 		Name: RuleRollout, NeedsPerson: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
-			return stoppedFor(t, w) != "" && !isUrgent(t, w.Now) && !tidies(t, w)
+			return stoppedFor(t, w) != "" && !isUrgent(t, w.Now) && !onlyRemovesPod(t, w)
 		},
 		Reason: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string { return stoppedFor(t, w) },
 	}
 }
 
-// tidies reports whether an open renewal changes nothing more and only has its pod to remove.
-func tidies(t *fsm.Thing, w *fsm.World) bool {
+// onlyRemovesPod reports whether the open renewal is done or cancelled, so that only its pod is left to remove.
+func onlyRemovesPod(t *fsm.Thing, w *fsm.World) bool {
 	rec := w.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
-	node, _ := journal.ControlPlaneOn(t.Subject)
-	return rec != nil && (rec.Cancelling != nil || rec.Steps[journal.StepRenewControlPlane+" "+node].Done())
+	return rec != nil && (rec.Cancelling != nil || renewal(rec).Done())
+}
+
+// renewal returns the step of a renewal that replaces certificates.
+func renewal(rec *journal.ActionRecord) journal.StepRecord {
+	node, _ := journal.ControlPlaneOn(rec.Subject)
+	return rec.Steps[journal.StepRenewControlPlane+" "+node]
 }
 
 // stoppedFor says which other primary stops the renewal of one, why, and what to do; "" for none.
 func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 	if rec := worseAfter(w); rec != nil && rec.Subject != t.Subject {
 		node, _ := journal.ControlPlaneOn(rec.Subject)
-		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", ready(w, rec), "node "+node+" was lost during the renewal of its certificates, or a component of its control plane did not come back with new ones")
+		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", ready(w, rec), "the renewal on node "+node+" left it worse off: "+renewal(rec).LastError)
 	}
 	for _, node := range lostAfter(w) {
 		if journal.ControlPlaneCertificates(node).Name != t.Name {
@@ -195,7 +200,7 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 		return time.Time{}, !w.Policy.DryRun
 	case atWork: // what is there now may be undone
 		return time.Time{}, false
-	case tried > c.Tried:
+	case tried > c.FailedTries:
 		return time.Time{}, true
 	case c.Looked.UID != c.Facts.On.UID:
 		return time.Time{}, true
@@ -211,15 +216,14 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 	return last.At.Add(every(w)), true
 }
 
-// tries returns how many tries of the open renewal of a control plane have failed, and whether one is at work, or
-// has succeeded.
+// tries returns how many tries of the open renewal of a control plane failed. atWork is set while one runs, and after one
+// succeeded until the action ends.
 func tries(s *fsm.State, t *fsm.Thing) (failed int, atWork bool) {
 	rec := s.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
 	if rec == nil {
 		return 0, false
 	}
-	node, _ := journal.ControlPlaneOn(t.Subject)
-	step := rec.Steps[journal.StepRenewControlPlane+" "+node]
+	step := renewal(rec)
 	if step.Open || step.Done() {
 		return step.Attempts - 1, true
 	}
@@ -281,8 +285,8 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 		request.Reason = "nobody has looked at the certificates of this control plane yet"
 	case startedSince(w, last):
 		request.Reason = "EKCO was started"
-	case tried > of(t).Tried:
-		request.Reason = "a renewal failed, which may have changed some of them"
+	case tried > of(t).FailedTries:
+		request.Reason = "a renewal failed and may have changed certificates"
 	case facts.On.Again != "" && t.FactsSeq > last.Seq:
 		request.Reason = facts.On.Again
 	default:

@@ -252,8 +252,8 @@ func TestWhatLostItsReasonOnAPrimaryIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestSomebodyLooksAfterEachRenewalThatFailed: what was seen while it was tried may have been undone.
-func TestSomebodyLooksAfterEachRenewalThatFailed(t *testing.T) {
+// TestFailedRenewalTriggersLook: a look during the try may have seen what was undone.
+func TestFailedRenewalTriggersLook(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
 	due := w.on(5*day, nil)
@@ -271,7 +271,7 @@ func TestSomebodyLooksAfterEachRenewalThatFailed(t *testing.T) {
 	w.looks(p1, "", due)
 	write(&journal.StepFailed{Step: step, Attempt: 1, Error: "x", Worse: true})
 	early := w.openOn(p1, journal.ActionLookAtCertificates)
-	if early == nil || early.Request.Reason != "a renewal failed, which may have changed some of them" {
+	if early == nil || !strings.HasPrefix(early.Request.Reason, "a renewal failed") {
 		t.Fatalf("asked for is %+v", early)
 	}
 	write(journal.StepStarted{Step: step, Attempt: 2})

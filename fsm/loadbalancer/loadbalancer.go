@@ -323,11 +323,11 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	}
 	shall := s.shall(w, t)
 	// A trial keeps the task's pod, of which there are only so many: it is for nodes that are changed one by one.
-	shall.Trial = s.serves(w, t) || of(t).Facts.Primary || fsm.IsOneByOne(s.verified)
+	shall.Trial = s.serves(w, t) || of(t).Facts.Primary || fsm.IsOneByOne(s.trusted())
 	switch {
 	case kind.Name == journal.ActionRestartLoadBalancer:
 		shall.CheckWith = shall.Image
-	case !s.serves(w, t) && fsm.IsOneByOne(s.verified): // each check takes a pod
+	case !s.serves(w, t) && fsm.IsOneByOne(s.trusted()): // each check takes a pod
 		shall.CheckWith = of(t).runs()
 	}
 	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: shall}, max(s.since, t.FactsSeq)

@@ -94,7 +94,7 @@ func TestAPausedNodeDoesNotDelayTheDailyLooksAtOthers(t *testing.T) {
 	}
 	w.settles()
 	last := fsm.Stamp(w.Now)
-	paused := journal.Draft{Type: journal.TypePauseSet, Subject: journal.LoadBalancer("p1"), Actor: "cli:root@a"}
+	paused := journal.Draft{Type: journal.TypePauseSet, Subject: journal.NodeSubject("p1", ""), Actor: "cli:root@a"}
 	paused.Payload = journal.PauseSet{Reason: "a test", Until: w.Now.Add(25 * time.Hour)}
 	w.Write(paused)
 	w.Pass(24 * time.Hour)
@@ -107,13 +107,13 @@ func TestAPausedNodeDoesNotDelayTheDailyLooksAtOthers(t *testing.T) {
 	w.reasons("it is looked at once a day, the last time at "+last, "p1")
 }
 
-func TestAPausedLoadBalancerDoesNotHoldUpARollout(t *testing.T) {
+func TestAPausedNodeDoesNotHoldUpARollout(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"p1", "w1", "w2"} {
 		w.see(name, true)
 	}
 	w.settles()
-	paused := journal.Draft{Type: journal.TypePauseSet, Subject: journal.LoadBalancer("w1"), Actor: "cli:root@a"}
+	paused := journal.Draft{Type: journal.TypePauseSet, Subject: journal.NodeSubject("w1", ""), Actor: "cli:root@a"}
 	paused.Payload = journal.PauseSet{Reason: "a test", Until: w.Now.Add(time.Hour)}
 	w.Write(paused)
 	w.see("p2", true)

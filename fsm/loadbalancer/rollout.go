@@ -52,12 +52,12 @@ func rolloutOf(w *fsm.World) *rollout {
 		r.stop(of(t).worse(node, rec))
 	}
 	for _, t := range s.lost {
-		if of(t).Facts.Ready {
-			r.verifying = r.verifying || !isPaused(w, t)
-			continue
-		}
-		if !isPaused(w, t) {
-			r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; repair or purge it, or run \"ekco pause node/%[1]s\": then EKCO changes the other nodes one by one", t.Name))
+		switch {
+		case isPaused(w, t):
+		case of(t).Facts.Ready:
+			r.verifying = true
+		default:
+			r.stop(fmt.Sprintf("node %s stopped being ready soon after its load balancer was changed; repair or purge it, or run \"ekco pause node/%[1]s --reason WHY\" to change the other nodes without it, one by one", t.Name))
 		}
 	}
 	r.choose(w, s)
@@ -65,10 +65,8 @@ func rolloutOf(w *fsm.World) *rollout {
 	return &s.rollout
 }
 
-// isPaused reports whether a person paused the load balancer or its node.
-func isPaused(w *fsm.World, t *fsm.Thing) bool {
-	return w.Paused(t) || w.IsPaused(journal.NodeSubject(t.Name, ""))
-}
+// isPaused reports whether a person paused the node of a load balancer.
+func isPaused(w *fsm.World, t *fsm.Thing) bool { return w.Paused(journal.NodeSubject(t.Name, "")) }
 
 func (r *rollout) stop(why string) {
 	if why != "" && (r.stopped == "" || why < r.stopped) {
@@ -80,7 +78,7 @@ func (r *rollout) stop(why string) {
 // size, the next node begins as soon as one is done. At most one primary is changed at a time. While the
 // rollout is stopped, one node is chosen, so that its refusal shows in the status.
 func (r *rollout) choose(w *fsm.World, s *sum) {
-	batch := fsm.RolloutBatch(s.verified, atOnce)
+	batch := fsm.RolloutBatch(s.trusted(), atOnce)
 	places, primary := batch-r.changing, r.primary
 	switch {
 	case r.stopped != "":

@@ -414,9 +414,9 @@ func TestRolloutGoesOnWithoutALostNodeThatIsPurgedOrGivenUp(t *testing.T) {
 		"it is paused": func(w *world) {
 			w.paused("w10")
 		},
-		"it is back, and its load balancer is paused": func(w *world) {
+		"it is back and paused": func(w *world) {
 			w.see("w10", true)
-			w.Write(journal.Draft{Type: journal.TypePauseSet, Subject: journal.LoadBalancer("w10"), Payload: journal.PauseSet{}})
+			w.paused("w10")
 		},
 		"it is purged before it is verified": func(w *world) {
 			w.see("w10", true)
@@ -494,7 +494,7 @@ func TestAPausedNodeIsLeftOut(t *testing.T) {
 func TestTheReasonForALostNodeNamesTheCommandThatLeavesItOut(t *testing.T) {
 	w := newWorld(t)
 	w.changedAndLost()
-	w.stopped("node w10 stopped being ready soon after its load balancer was changed; repair or purge it, or run \"ekco pause node/w10\": then EKCO changes the other nodes")
+	w.stopped("node w10 stopped being ready soon after its load balancer was changed; repair or purge it, or run \"ekco pause node/w10 --reason WHY\" to change the other nodes without it, one by one")
 }
 
 // TestALostNodeIsVerifiedAgainWhenItsVerificationEndsEarly, and so is one that was lost meanwhile.

@@ -121,12 +121,18 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		}
 		s.settled = s.settled && !b.Facts.Ready
 	}
-	if len(s.lost) > 0 {
-		s.verified = 0 // if a person pauses the lost node, the others are changed one by one again
-	}
 	slices.SortFunc(s.waiting, func(a, b *fsm.Thing) int {
 		return cmp.Or(comparePrimaries(a, b), cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// trusted is the number of verified load balancers, or 0 while a node is lost: if a person pauses that one, each further
+// node is changed alone, with a check and a trial.
+func (s *sum) trusted() int {
+	if len(s.lost) > 0 {
+		return 0
+	}
+	return s.verified
 }
 
 // comparePrimaries puts nodes that are no primaries first.

@@ -94,8 +94,8 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	return changed, swapPair(durable.Replacement.Swap, certificatePath, EncodeChain(certificate), keyPath, encoded)
 }
 
-// check returns an error for names that are no hosts, and for names that must not be dropped. Names that the
-// certificate has already may be anything.
+// check returns an error for a name that is neither a host name nor an IP address, unless the certificate has it, and for
+// a name that must not be dropped.
 func (n APIServerNames) check(had []string) error {
 	add, drop := canonical(n.Add), canonical(n.Drop)
 	for _, name := range slices.Concat(add, drop) {
@@ -200,7 +200,7 @@ func hostNames(certificate *x509.Certificate) []string {
 	return names
 }
 
-// canonical writes each name and address in one way, each once. The case of a DNS name does not matter.
+// canonical returns the names in lower case, and addresses in Go's form, without duplicates.
 func canonical(names []string) (all []string) {
 	for _, name := range names {
 		name = strings.ToLower(strings.Trim(strings.TrimSpace(name), "[]"))

@@ -57,15 +57,15 @@ func Say(out io.Writer, result any, failed error) error {
 // confirmed is the value of [AnnotationConfirmed] with which a change is kept.
 const confirmed = "true"
 
-// Confirmed returns an error unless these annotations of the pod of a task with [Task.Trial] confirm its change.
-func Confirmed(annotations map[string]string) error {
+// CheckConfirmed returns an error unless these annotations of the pod of a task with [Task.Trial] confirm its change.
+func CheckConfirmed(annotations map[string]string) error {
 	switch said := annotations[AnnotationConfirmed]; said {
 	case confirmed:
 		return nil
 	case "":
 		return fmt.Errorf("EKCO has not set the annotation %s on this task's pod", AnnotationConfirmed)
 	default:
-		return fmt.Errorf("EKCO does not confirm it: %s", said)
+		return fmt.Errorf("EKCO could not verify the change: %s", said)
 	}
 }
 

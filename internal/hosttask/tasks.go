@@ -410,9 +410,9 @@ func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 	return t.removeIf(ctx, task, owner, func(*corev1.Pod) bool { return true })
 }
 
-// Confirm sets [AnnotationConfirmed] on the task's pod, to a refusal unless that is "". The program's outcome says whether
-// it saw that in time.
-func (t *Tasks) Confirm(ctx context.Context, task Task, owner Owner, refusal string) error {
+// Answer sets [AnnotationConfirmed] on the task's pod: to "true", or to the refusal if there is one. The program's outcome
+// says whether it saw that in time.
+func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal string) error {
 	ref := t.ref(task.PodName(owner))
 	err := retry.OnError(retry.DefaultRetry, func(err error) bool { return errors.Is(err, kube.ErrConflict) }, func() error {
 		raw, err := t.objects.ReadObject(ctx, ref)

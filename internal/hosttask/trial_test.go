@@ -92,7 +92,7 @@ func TestATrialThatIsConfirmedKeepsItsChange(t *testing.T) {
 					test.meanwhile(t, c)
 				}
 				tasks := ekco(c)
-				if err := tasks.Confirm(t.Context(), task, owner, ""); !errors.Is(err, test.err) {
+				if err := tasks.Answer(t.Context(), task, owner, ""); !errors.Is(err, test.err) {
 					t.Errorf("%v, want %v", err, test.err)
 				}
 				pass(2 * time.Minute) // to its end
@@ -110,11 +110,11 @@ func TestARefusedTrialEndsWithTheReason(t *testing.T) {
 		task, owner := on("a")
 		task.Trial = true
 		pass(5 * time.Second)
-		if err := ekco(c).Confirm(t.Context(), task, owner, "HAProxy is silent"); err != nil {
+		if err := ekco(c).Answer(t.Context(), task, owner, "HAProxy is silent"); err != nil {
 			t.Error(err)
 		}
 		pass(2 * time.Minute)
-		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || !strings.HasSuffix(seen.Why, "EKCO does not confirm it: HAProxy is silent") {
+		if seen, err := ekco(c).Look(t.Context(), task, owner); err != nil || seen.State != hosttask.Lost || !strings.HasSuffix(seen.Why, "EKCO could not verify the change: HAProxy is silent") {
 			t.Errorf("it is %+v, %v", seen, err)
 		}
 	})

@@ -38,13 +38,13 @@ var stepRows = []Row{
 	{
 		Type: journal.TypeStepDone, Tone: Good, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.StepDone) string {
-			if how, why := Missing(p); why != "" {
+			if how, why := NotDone(p); why != "" {
 				return fmt.Sprintf("%s: %s is %s%s", e.Action, p.Step, how, Because(why))
 			}
 			return fmt.Sprintf("%s: %s is done%s", e.Action, p.Step, Proof(p))
 		}),
 		Log: Of(func(_ journal.Event, p *journal.StepDone) Line {
-			if how, why := Missing(p); why != "" {
+			if how, why := NotDone(p); why != "" {
 				return Warn("step "+how, "step", p.Step, "attempt", p.Attempt, "reason", why)
 			}
 			return Info("step done", "step", p.Step, "attempt", p.Attempt, "already_done", p.AlreadyDone, "dry_run", p.DryRun)
@@ -62,15 +62,15 @@ func forced(p *journal.StepNoted) string {
 	return outputs.Forced
 }
 
-// Missing says how and why a step ended without what it was for, as one does that cannot work on its node; or "".
-func Missing(p *journal.StepDone) (how, why string) {
+// NotDone returns why a step ended without doing its work, or "", and how to call that.
+func NotDone(p *journal.StepDone) (how, why string) {
 	var outputs struct {
 		Missing any  `json:"missing"`
 		Failed  bool `json:"failed"` // it may have changed something
 	}
 	_ = json.Unmarshal(p.Outputs, &outputs) // most steps leave something else
 	if why, _ = outputs.Missing.(string); outputs.Failed {
-		return "not done, or in part", why
+		return "not done, or only partly", why
 	}
 	return "not done", why
 }

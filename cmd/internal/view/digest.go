@@ -45,7 +45,8 @@ type refusalOf struct {
 // digestLine is something that began and, unless it is open, ended.
 type digestLine struct {
 	began, ended  time.Time
-	over, held    bool
+	over          bool
+	held          bool // the action is held
 	what, outcome string
 	// why is the reason for it, which stands last, since it may be long.
 	why  string

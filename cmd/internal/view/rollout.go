@@ -76,11 +76,8 @@ func (d *digest) headline(r *rollout) *digestLine {
 	for _, line := range r.lines {
 		head.ended = later(head.ended, line.ended)
 	}
-	done, open, failed := r.count(nodes)
+	done, running, held, failed := r.count(nodes)
 	stalled := failed != nil && !failed.over
-	if stalled { // those that are held wait for it
-		open = slices.DeleteFunc(open, func(line *digestLine) bool { return line.held })
-	}
 	waiting := d.waiting(r, nodes, waits)
 	var how, without, why string
 	if failed != nil {
@@ -88,7 +85,7 @@ func (d *digest) headline(r *rollout) *digestLine {
 	}
 	blocked := r.blocked != nil && !r.blocked.over
 	switch head.tone = bad; {
-	case len(open) > 0, waiting > 0 && !stalled && !blocked && !r.isOver(d.now):
+	case running > 0, held > 0 && !stalled, waiting > 0 && !stalled && !blocked && !r.isOver(d.now):
 		how, head.tone = "going on"+without, doubtful
 	case stalled:
 		how = "stopped at " + failed.subject.Name
@@ -104,24 +101,28 @@ func (d *digest) headline(r *rollout) *digestLine {
 	return head
 }
 
-// count returns how many of these nodes are done, the changes that are still open, and one that failed or is stalled; nil
+// count returns how many of these nodes are done, how many actions run or are held, and one that failed or is stalled; nil
 // for none. A stalled one is preferred, since a person can retry it.
-func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done int, open []*digestLine, failed *digestLine) {
+func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done, running, held int, failed *digestLine) {
 	for _, line := range r.lines {
 		switch {
 		case nodes[line.subject] != line: // a later action on the same node counts
 		case line.over && line.tone == good:
 			done++
 		case !line.over && line.tone != bad:
-			open = append(open, line)
+			if line.held {
+				held++
+			} else {
+				running++
+			}
 		case failed == nil || failed.over && !line.over:
 			failed = line
 		}
 	}
-	return done, open, failed
+	return done, running, held, failed
 }
 
-// waiting returns how many nodes are in the state in which they wait for their turn in the rollout.
+// waiting returns how many nodes without an action in the rollout still wait for one; 0 if a newer rollout has begun.
 func (d *digest) waiting(r *rollout, nodes map[journal.Subject]*digestLine, waits journal.State) (n int) {
 	if d.rollouts[r.kind] != r {
 		return 0

@@ -50,7 +50,7 @@ func needsYou(status api.Status, s style) []string {
 		command = "ekco explain"
 	}
 	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), more(len(pressing)-1), Clean(command))}
-	// The reason of a thing stands nowhere else in the status, unless it is wide.
+	// Without -o wide, the status shows the reason of a thing nowhere else.
 	if len(pressing) == 1 && first.Kind != api.ProblemNeedsPerson {
 		return lines
 	}

@@ -210,7 +210,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 		b.goesOn(e.Time, p.Step)
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took = "done", good, e.Time.Sub(s.began)
-		if how, why := words.Missing(p); why != "" {
+		if how, why := words.NotDone(p); why != "" {
 			s.result, s.tone, s.detail = how, bad, why
 		} else if p.AlreadyDone || p.DryRun {
 			s.detail = strings.Trim(words.Proof(p), " ()")

@@ -83,7 +83,7 @@ type held struct {
 var errNoPair = errors.New("they do not belong together")
 
 // read reads an item whose files are where it is said. The error is fs.ErrNotExist if it has no
-// certificate. If only its key is of no use, the certificate is there beside the error.
+// certificate. If only the key is unusable, leaf is set as well as the error.
 func (i item) read(where func(string) string) (held, error) {
 	h := held{item: i}
 	main, err := certificates.ReadFile(where(i.shown()))
@@ -100,13 +100,13 @@ func (i item) read(where func(string) string) (held, error) {
 		}
 		return h.pair(h.kubeconfig.Certificate, h.kubeconfig.Key)
 	}
-	key, errKey := certificates.ReadFile(where(i.files()[0]))
-	if errors.Is(errKey, fs.ErrNotExist) {
-		errKey = fmt.Errorf("read %s: the key of %s is not there", key.Name, main.Name)
+	key, keyErr := certificates.ReadFile(where(i.files()[0]))
+	if errors.Is(keyErr, fs.ErrNotExist) {
+		keyErr = fmt.Errorf("read %s: the key of %s is not there", key.Name, main.Name)
 	}
-	if errKey != nil {
+	if keyErr != nil {
 		h.leaf, err = main.One()
-		return h, cmp.Or(err, errKey)
+		return h, cmp.Or(err, keyErr)
 	}
 	h.files = []certificates.File{key, main}
 	return h.pair(main, key)

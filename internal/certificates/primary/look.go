@@ -29,7 +29,7 @@ func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPr
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if h.leaf != nil { // also if its key cannot be read: its end is to be known all the same
+		if h.leaf != nil { // the expiry is reported even if the key is unusable
 			facts := certificates.Facts(r.at(i.shown()), h.leaf)
 			if more := len(facts.Names) - mostNames; more > 0 {
 				facts.Names, facts.MoreNames = facts.Names[:mostNames], facts.MoreNames+more

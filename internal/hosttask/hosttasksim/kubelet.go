@@ -70,7 +70,7 @@ func (c *Cluster) confirmed(pod object, answers func() bool) error {
 		case <-time.After(time.Second):
 		}
 		if now, _ := c.pod(pod.Metadata.Name); answers() {
-			err = hosttask.Confirmed(now.Metadata.Annotations)
+			err = hosttask.CheckConfirmed(now.Metadata.Annotations)
 		}
 	}
 	return nil

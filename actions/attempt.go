@@ -133,7 +133,7 @@ func Await(ctx context.Context, heed func() <-chan struct{}, prove func(context.
 		}
 		select {
 		case <-ctx.Done():
-			return Proof{}, &unseenError{proof.Missing, ctx.Err()}
+			return Proof{}, &unseenError{proof.Missing, proof.Worse, ctx.Err()}
 		case <-again:
 			rest = firstLook
 		case <-time.After(rest):
@@ -144,6 +144,7 @@ func Await(ctx context.Context, heed func() <-chan struct{}, prove func(context.
 // unseenError is an effect that was asked for and has not shown while it was waited for.
 type unseenError struct {
 	missing string
+	worse   bool
 	err     error
 }
 

@@ -145,7 +145,7 @@ type Proof struct {
 	// Lost is set when the effect will not come any more by itself. An attempt that waits
 	// for it has failed then, with what is missing as the reason.
 	Lost bool
-	// Worse is set with Lost when the effect left the step's node worse off; see [journal.StepFailed].
+	// Worse is set when the effect left the step's node worse off. It counts with Lost, or at the end of the time; see [journal.StepFailed].
 	Worse bool
 	// Outputs are kept with the step when Do returned none.
 	Outputs json.RawMessage

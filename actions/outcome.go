@@ -325,15 +325,22 @@ const worseTries = 2
 // budget returns how many failures of a step stall the action. An attempt that could not begin, as where the API
 // server is away, is no try.
 func (a *run) budget(s *stepState, err error) int {
-	lost, isLost := errors.AsType[*lostError](err)
-	_, unseen := errors.AsType[*unseenError](err)
-	switch {
-	case isLost && lost.worse:
+	switch began, worse := outcomeOf(err); {
+	case worse:
 		return worseTries
-	case isLost || unseen:
+	case began:
 		return cmp.Or(s.planned.Tries, a.cfg.Retry.Budget)
 	}
 	return a.cfg.Retry.Budget
+}
+
+// outcomeOf reports whether a failed attempt had begun, and whether it left its node worse off.
+func outcomeOf(err error) (began, worse bool) {
+	if lost, is := errors.AsType[*lostError](err); is {
+		return true, lost.worse
+	}
+	unseen, is := errors.AsType[*unseenError](err)
+	return is, is && unseen.worse
 }
 
 // failed notes a failure, and stalls the action when the step's budget is
@@ -346,8 +353,7 @@ func (a *run) failed(s *stepState, err error) {
 	a.notRefused(s)
 	failures := a.progress(s).Failures + 1
 	failure := &journal.StepFailed{Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err)}
-	lost, isLost := errors.AsType[*lostError](err)
-	failure.Worse = isLost && lost.worse
+	_, failure.Worse = outcomeOf(err)
 	spent := failures >= a.budget(s, err)
 	s.exhausted = spent && !a.kind.RetriesStalled
 	if !s.exhausted {

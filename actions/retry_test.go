@@ -24,7 +24,7 @@ func TestRestsGrowFromTheLongestOnBeyondTheBudget(t *testing.T) {
 }
 
 func TestTheTriesOfAStepLimitOnlyAttemptsThatBegan(t *testing.T) {
-	lost, unseen := &lostError{missing: "it is gone"}, &unseenError{"it is not there", context.DeadlineExceeded}
+	lost, unseen := &lostError{missing: "it is gone"}, &unseenError{missing: "it is not there", err: context.DeadlineExceeded}
 	for _, test := range []struct {
 		tries, want int
 		err         error
@@ -34,6 +34,7 @@ func TestTheTriesOfAStepLimitOnlyAttemptsThatBegan(t *testing.T) {
 		{2, 8, errors.New("connection refused")},
 		{0, 8, lost},
 		{0, 2, &lostError{missing: "it was restored", worse: true}},
+		{0, 2, &unseenError{missing: "its node is away", worse: true, err: context.DeadlineExceeded}},
 	} {
 		a := &run{Runner: &Runner{cfg: Config{Retry: RetryPolicy{Budget: 8}}}}
 		if got := a.budget(&stepState{planned: journal.PlannedStep{Tries: test.tries}}, test.err); got != test.want {

@@ -210,14 +210,14 @@ func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 }
 
 // Prove implements [actions.Step]. The new task's time limit applies, too. A task that is lost while its node is not
-// ready, or cannot be read, leaves the node worse off: nobody knows what the program did.
+// ready leaves the node worse off: nobody knows what the program did.
 func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := c.heedful.Prove(ctx, c.with(step))
 	proof.Worse = proof.Worse || proof.Lost && c.p.notReady(ctx, step.Action) != ""
 	return proof, err
 }
 
-// notReady returns why the node of an action is not ready or cannot be read; "" if it is ready or gone.
+// notReady returns why the node of an action is not ready; "" if it is ready or gone, or cannot be read.
 func (p Primaries) notReady(ctx context.Context, record journal.ActionRecord) string {
 	name, _ := journal.ControlPlaneOn(record.Subject)
 	input, err := journal.InputOf[journal.PrimaryInput](record.Request)
@@ -225,10 +225,10 @@ func (p Primaries) notReady(ctx context.Context, record journal.ActionRecord) st
 		err = p.Tasks.Takes(ctx, tasks.Task{Node: name, NodeUID: input.UID})
 	}
 	var node *tasks.NodeError
-	if err == nil || errors.As(err, &node) && node.Gone {
-		return ""
+	if errors.As(err, &node) && !node.Gone {
+		return node.Error()
 	}
-	return err.Error()
+	return ""
 }
 
 // seeing hands on what a program has found.
@@ -293,13 +293,11 @@ func (s note) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, e
 // answer, or another EKCO may restart one. This EKCO's own actions exclude each other by their domain.
 func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
-	switch elsewhere, attended, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
+	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
 	case err != nil:
 		return actions.Hold("cannot tell whether certificates are being renewed on another primary: " + err.Error()).About("unread")
-	case attended: // that step holds the domain, and this is asked again after it
-		return actions.Pass()
 	case len(elsewhere) > 0:
-		return actions.Hold("a pod " + RotateTask + "-… runs on " + strings.Join(elsewhere, ", ") + ", and one primary is renewed at a time; wait until it ends, or stop the other EKCO").About("elsewhere")
+		return actions.Hold("a pod " + RotateTask + "-… runs on " + strings.Join(elsewhere, ", ") + ", and one primary is renewed at a time").About("elsewhere")
 	}
 	all, err := p.Servers.Primaries(ctx)
 	if err != nil {

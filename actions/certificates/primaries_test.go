@@ -321,6 +321,27 @@ func TestANodeLostDuringItsRenewalIsWorseOff(t *testing.T) {
 	}
 }
 
+// TestARenewalThatIsNeverProvedLeavesItsPrimaryWorseOff: the program has replaced files, and their effect does not show.
+func TestARenewalThatIsNeverProvedLeavesItsPrimaryWorseOff(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		e.stale["p1"] = "the old one"
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(time.Hour)
+		if step := e.Record().Steps["rotate p1"]; !step.Worse || step.Failures == 0 {
+			t.Errorf("%+v", step)
+		}
+		e.mu.Lock()
+		delete(e.stale, "p1")
+		e.mu.Unlock()
+		r.End()
+		if e.LastLine() != "ended done" {
+			t.Errorf("it %s", e.LastLine())
+		}
+	})
+}
+
 func TestARenewalIsProvedOnlyWhileItsNodeAnswers(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
 		e := newEstate(bare, soon, "p1")

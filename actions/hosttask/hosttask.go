@@ -304,7 +304,7 @@ func (r run) ended(ctx context.Context, step actions.StepContext, node string, s
 	}
 	if r.Lacks != nil {
 		if why, err := r.Lacks(ctx, step, result); err != nil || why != "" {
-			return actions.Proof{Missing: why}, err
+			return actions.Proof{Missing: why, Worse: true}, err
 		}
 	}
 	outputs, err := json.Marshal(Outcome{Result: result})

@@ -200,7 +200,7 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 		return time.Time{}, !w.Policy.DryRun
 	case atWork: // what is there now may be undone
 		return time.Time{}, false
-	case tried > c.FailedTries:
+	case tried > 0 && tried != c.FailedTries: // fewer after ekco retry
 		return time.Time{}, true
 	case c.Looked.UID != c.Facts.On.UID:
 		return time.Time{}, true
@@ -216,18 +216,15 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 	return last.At.Add(every(w)), true
 }
 
-// tries returns how many tries of the open renewal of a control plane failed. atWork is set while one runs, and after one
-// succeeded until the action ends.
+// tries returns how many tries of the open renewal of a control plane failed. atWork is set while one runs, not if
+// it is held after a crash, and after one succeeded until the action ends.
 func tries(s *fsm.State, t *fsm.Thing) (failed int, atWork bool) {
 	rec := s.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
 	if rec == nil {
 		return 0, false
 	}
 	step := renewal(rec)
-	if step.Open || step.Done() {
-		return step.Attempts - 1, true
-	}
-	return step.Attempts, false
+	return step.Failures, step.Open && len(rec.Holds) == 0 || step.Done()
 }
 
 // startedSince reports whether EKCO was started since then. Where nobody knows how long it was away,
@@ -285,7 +282,7 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 		request.Reason = "nobody has looked at the certificates of this control plane yet"
 	case startedSince(w, last):
 		request.Reason = "EKCO was started"
-	case tried > of(t).FailedTries:
+	case tried > 0 && tried != of(t).FailedTries:
 		request.Reason = "a renewal failed and may have changed certificates"
 	case facts.On.Again != "" && t.FactsSeq > last.Seq:
 		request.Reason = facts.On.Again

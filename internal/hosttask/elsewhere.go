@@ -8,21 +8,19 @@ import (
 )
 
 // Elsewhere lists the other nodes on which a task of that name may run. It includes the tasks of another
-// EKCO, which this journal does not know. Pods that cannot end are swept, so they do not stay in the list. attended is
-// set if a step of this EKCO attends to one of them.
-func (t *Tasks) Elsewhere(ctx context.Context, name, node string) (nodes []string, attended bool, err error) {
+// EKCO, which this journal does not know. Pods that cannot end are swept, so they do not stay in the list.
+func (t *Tasks) Elsewhere(ctx context.Context, name, node string) (nodes []string, err error) {
 	pods, err := t.pods(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for i := range pods {
 		pod := &pods[i]
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		if !ended && ours(&pod.ObjectMeta) && pod.Labels[LabelTask] == name && pod.Spec.NodeName != node {
 			nodes = append(nodes, pod.Spec.NodeName)
-			attended = attended || t.places.has(pod.Name)
 		}
 	}
 	slices.Sort(nodes)
-	return slices.Compact(nodes), attended, nil
+	return slices.Compact(nodes), nil
 }

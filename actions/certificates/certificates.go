@@ -157,7 +157,9 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 	case live.Foreign:
 		return actions.Abandon("it is a customer's own certificate now, which EKCO never touches").About("foreign")
 	case live.Unreadable != "":
-		return actions.Hold(live.Unreadable).About("unreadable")
+		held := actions.Hold(live.Unreadable).About("unreadable")
+		held.Grace = 24 * time.Hour // as for what cannot be read while no renewal is open
+		return held
 	case lacks == "":
 		return actions.Pass()
 	}

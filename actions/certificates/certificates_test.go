@@ -157,7 +157,7 @@ func TestWhatCannotBeRenewedNowIsHeldAndChangesNothing(t *testing.T) {
 				}
 				test.broken(w)
 				preflight := w.definition().Preflights[CertificateRenewable]
-				if verdict := preflight.Check(t.Context(), w.Record()); verdict.Kind != actions.VerdictHold || verdict.Key != test.key || !strings.Contains(verdict.Reason, test.because) {
+				if verdict := preflight.Check(t.Context(), w.Record()); verdict.Kind != actions.VerdictHold || verdict.Key != test.key || !strings.Contains(verdict.Reason, test.because) || verdict.Grace > 0 != (test.key == "unreadable") {
 					t.Errorf("the verdict is %+v", verdict)
 				}
 				r := w.start()

@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/hosttask"
 	tasks "github.com/replicatedhq/ekco/internal/hosttask"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -79,14 +80,17 @@ func (p Parts) work() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify, Unless: p.checkLog}
 }
 
-// checkLog returns an error if the log of a running HAProxy cannot be read. EKCO could neither see what the task does nor
+// checkLog returns an error if the log of a running HAProxy cannot be read, or its pod. EKCO could neither see what the task does nor
 // make HAProxy reload its configuration, so each attempt would end with the former files and a restart of HAProxy.
 func (p Parts) checkLog(ctx context.Context, _ journal.ActionRecord, node string) (why string, err error) {
 	pod, err := p.Running.Pod(ctx, node)
-	if err != nil || !pod.Runs {
-		return "", nil //nolint:nilerr // the change may repair that
+	if errors.Is(err, kube.ErrNotFound) || err == nil && !pod.Runs {
+		return "", nil // the change may repair that
 	}
-	if _, err := p.Running.Log(ctx, pod); err != nil {
+	if err == nil {
+		_, err = p.Running.Log(ctx, pod)
+	}
+	if err != nil {
 		return "", fmt.Errorf("HAProxy's files on node %s are not changed while its log cannot be read: %w", node, err)
 	}
 	return "", nil

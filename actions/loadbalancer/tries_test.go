@@ -7,6 +7,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -65,17 +66,26 @@ func TestARestartThatDoesNotWorkIsTriedTwice(t *testing.T) {
 // is repaired nevertheless.
 func TestNothingIsWrittenWhileHAProxysLogCannotBeRead(t *testing.T) {
 	for _, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
-		for _, runs := range []bool{true, false} {
+		for name, test := range map[string]struct {
+			stopped           bool
+			unreadable, noPod error
+			writes            bool
+		}{
+			"its log cannot be read":   {unreadable: errors.New("the kubelet of its node does not give it")},
+			"its pod cannot be read":   {noPod: kube.ErrForbidden},
+			"it does not run":          {unreadable: errors.New("it is waiting to start"), stopped: true, writes: true},
+			"it has no pod, nor a log": {unreadable: kube.ErrNotFound, noPod: kube.ErrNotFound, writes: true},
+		} {
 			actionstest.InBubble(t, func(bare *actionstest.World) {
 				w := newWorld(bare, "10.0.0.1")
-				w.unreadable = errors.New("the kubelet of its node does not give it")
-				w.fleet.Break("a", loadbalancersim.Faults{Stopped: !runs})
+				w.unreadable, w.noPod = test.unreadable, test.noPod
+				w.fleet.Break("a", loadbalancersim.Faults{Stopped: test.stopped})
 				w.ask(kind, second, []string{"10.0.0.2"}, onTrial)
 				running := w.Start(w.Config(w.kinds(nil)))
 				time.Sleep(10 * time.Minute)
 				running.Halt()
-				if made := w.Most() > 0; made == runs || runs && w.Count("stalled") != 1 {
-					t.Errorf("%s, HAProxy runs: %t: pods were made: %t; %q", kind, runs, made, w.Story())
+				if writes := w.Most() > 0; writes != test.writes || !writes && w.Count("stalled") != 1 {
+					t.Errorf("%s, %s: pods were made: %t; %q", kind, name, writes, w.Story())
 				}
 			})
 		}

@@ -41,8 +41,8 @@ type world struct {
 	fleet *loadbalancersim.Fleet
 	// away is until when the API server takes no pods.
 	away time.Time
-	// unreadable is why the log of HAProxy on "a" cannot be read, or nil.
-	unreadable error
+	// unreadable is why the log of HAProxy on "a" cannot be read, or nil. noPod is why its pod cannot.
+	unreadable, noPod error
 }
 
 // newWorld begins with HAProxy that leads to these primaries, none for a node without it.
@@ -134,6 +134,13 @@ type mortalRunning struct {
 	*loadbalancersim.Fleet
 	world *world
 	fuse  *actionstest.Fuse
+}
+
+func (m mortalRunning) Pod(ctx context.Context, node string) (balancer.Pod, error) {
+	if m.world.noPod != nil && node == "a" {
+		return balancer.Pod{}, m.world.noPod
+	}
+	return m.Fleet.Pod(ctx, node)
 }
 
 func (m mortalRunning) Log(ctx context.Context, pod balancer.Pod) (string, error) {

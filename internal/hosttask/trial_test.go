@@ -74,9 +74,12 @@ func TestATrialThatIsConfirmedKeepsItsChange(t *testing.T) {
 		err       error
 		want      hosttask.State // after that
 	}{
-		"it waits":             {nil, nil, hosttask.Ended},
-		"its kubelet writes":   {conflicts(2), nil, hosttask.Ended},
-		"somebody writes on":   {conflicts(100), kube.ErrConflict, hosttask.Lost},
+		"it waits":           {nil, nil, hosttask.Ended},
+		"its kubelet writes": {conflicts(2), nil, hosttask.Ended},
+		"somebody writes on": {conflicts(100), kube.ErrConflict, hosttask.Lost},
+		"it has lost its annotations": {func(_ *testing.T, c *hosttasksim.Cluster) {
+			c.Edit(podOf(on("a")), func(pod map[string]any) { delete(pod["metadata"].(map[string]any), "annotations") })
+		}, nil, hosttask.Ended},
 		"it has no pod":        {removed, kube.ErrNotFound, hosttask.Absent},
 		"it belongs elsewhere": {relabelled, kube.ErrNotFound, hosttask.Foreign},
 		"EKCO may not write":   {func(_ *testing.T, c *hosttasksim.Cluster) { c.Forbid("update pods") }, kube.ErrForbidden, hosttask.Lost},

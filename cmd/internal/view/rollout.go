@@ -85,12 +85,14 @@ func (d *digest) headline(r *rollout) *digestLine {
 	}
 	blocked := r.blocked != nil && !r.blocked.over
 	switch head.tone = bad; {
-	case running > 0, held > 0 && !stalled, waiting > 0 && !stalled && !blocked && !r.isOver(d.now):
+	case running > 0, held == nil && waiting > 0 && !stalled && !blocked && !r.isOver(d.now):
 		how, head.tone = "going on"+without, doubtful
 	case stalled:
 		how = "stopped at " + failed.subject.Name
 	case blocked:
 		how, why = "stopped", r.blocked.why
+	case held != nil:
+		how, why, head.tone = "waits"+without, strings.TrimPrefix(held.outcome, "waits: "), doubtful
 	case failed != nil:
 		how, head.over = "ended"+without, true
 	default:
@@ -101,9 +103,9 @@ func (d *digest) headline(r *rollout) *digestLine {
 	return head
 }
 
-// count returns how many of these nodes are done, how many actions run or are held, and one that failed or is stalled; nil
-// for none. A stalled one is preferred, since a person can retry it.
-func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done, running, held int, failed *digestLine) {
+// count returns how many of these nodes are done, how many actions run, one that is held, and one that failed or is stalled;
+// nil for none. A stalled one is preferred, since a person can retry it.
+func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done, running int, held, failed *digestLine) {
 	for _, line := range r.lines {
 		switch {
 		case nodes[line.subject] != line: // a later action on the same node counts
@@ -111,7 +113,7 @@ func (r *rollout) count(nodes map[journal.Subject]*digestLine) (done, running, h
 			done++
 		case !line.over && line.tone != bad:
 			if line.held {
-				held++
+				held = line
 			} else {
 				running++
 			}

@@ -331,9 +331,11 @@ func TestARolloutWhoseOtherActionsAreHeldIsStopped(t *testing.T) {
 	b.begins(newPrimary, "w1", "w2")
 	hold(journal.ActionHeld{Preflight: "P", Reason: "w1 is worse"}, journal.TypeActionHeld)
 	b.summary("1m2s so far "+ofTwo+"going on, 0 of 2 done", "1m2s so far ├─ update loadbalancer w1 (update-w1) open", "1m1s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
+	b.tell(journal.LoadBalancer("w1"), "update-w1", "operator", 0, journal.TypeActionHeld, journal.ActionHeld{Preflight: "Q", Reason: "its node is away"})
+	b.summary("1m3s so far "+ofTwo+"waits, 0 of 2 done: w1 is worse (P)", "1m3s so far ├─ update loadbalancer w1 (update-w1) waits: its node is away (Q)", "1m2s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
 	b.stalls("w1")
 	const stalled = "stalled at write: disk is full"
-	b.summary("1m3s so far "+ofTwo+"stopped at w1, 0 of 2 done: "+stalled, "1m3s so far ├─ update loadbalancer w1 (update-w1) "+stalled, "1m2s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
+	b.summary("1m4s so far "+ofTwo+"stopped at w1, 0 of 2 done: "+stalled, "1m4s so far ├─ update loadbalancer w1 (update-w1) "+stalled, "1m3s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
 	hold(journal.ActionReleased{Preflight: "P"}, journal.TypeActionReleased)
-	b.summary("1m4s so far "+ofTwo+"going on without w1, 0 of 2 done: "+stalled, "1m4s so far ├─ update loadbalancer w1 (update-w1) "+stalled, "1m3s so far └─ update loadbalancer w2 (update-w2) open")
+	b.summary("1m5s so far "+ofTwo+"going on without w1, 0 of 2 done: "+stalled, "1m5s so far ├─ update loadbalancer w1 (update-w1) "+stalled, "1m4s so far └─ update loadbalancer w2 (update-w2) open")
 }

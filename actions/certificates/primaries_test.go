@@ -18,6 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
 	"github.com/replicatedhq/ekco/internal/hosttask"
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -285,9 +286,7 @@ func TestWhatIsServedMustBeTheNewOne(t *testing.T) {
 		if step := e.Record().Steps["rotate p1"]; step.Done() {
 			t.Error("it is done though the old one is served")
 		}
-		e.mu.Lock()
-		delete(e.stale, "p1")
-		e.mu.Unlock()
+		e.serves("p1")
 		r.End()
 		if e.LastLine() != "ended done" {
 			t.Errorf("it %s", e.LastLine())
@@ -321,6 +320,49 @@ func TestANodeLostDuringItsRenewalIsWorseOff(t *testing.T) {
 	}
 }
 
+// serves has a primary serve its new certificates from now on.
+func (e *estate) serves(primary string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.stale, primary)
+}
+
+// nodes answers for each node with the error.
+type nodes struct {
+	hosttask.Nodes
+	err error
+}
+
+func (n nodes) Node(_ context.Context, name string) (kube.Node, error) {
+	return kube.Node{Name: name, UID: "uid-" + name, Facts: journal.NodeFacts{Taints: []journal.Taint{{Key: journal.TaintNotReady}}}}, n.err
+}
+
+// TestANodeThatCannotBeReadIsNotLost, nor is one that is gone.
+func TestANodeThatCannotBeReadIsNotLost(t *testing.T) {
+	for err, lost := range map[error]bool{nil: true, kube.ErrUnavailable: false, kube.ErrNotFound: false} {
+		p := Primaries{Tasks: hosttask.New(nil, nodes{hosttasksim.New("p1"), err}, "kurl", slog.New(slog.DiscardHandler))}
+		rec := journal.ActionRecord{Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: journal.PrimaryInput{UID: "uid-p1"}}}
+		if why := p.notReady(t.Context(), rec); (why != "") != lost {
+			t.Errorf("%v: it is lost because %q", err, why)
+		}
+	}
+}
+
+// TestAPodThatIsLostOnAReadyNodeIsAnOrdinaryFailure: its image may be missing.
+func TestAPodThatIsLostOnAReadyNodeIsAnOrdinaryFailure(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		e.Set("p1", hosttasksim.Program{Dies: true, Run: time.Second})
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(10 * time.Minute)
+		if step := e.Record().Steps["rotate p1"]; step.Worse || step.Failures == 0 {
+			t.Errorf("%+v", step)
+		}
+		r.Halt()
+	})
+}
+
 // TestARenewalThatIsNeverProvedLeavesItsPrimaryWorseOff: the program has replaced files, and their effect does not show.
 func TestARenewalThatIsNeverProvedLeavesItsPrimaryWorseOff(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {
@@ -332,9 +374,7 @@ func TestARenewalThatIsNeverProvedLeavesItsPrimaryWorseOff(t *testing.T) {
 		if step := e.Record().Steps["rotate p1"]; !step.Worse || step.Failures == 0 {
 			t.Errorf("%+v", step)
 		}
-		e.mu.Lock()
-		delete(e.stale, "p1")
-		e.mu.Unlock()
+		e.serves("p1")
 		r.End()
 		if e.LastLine() != "ended done" {
 			t.Errorf("it %s", e.LastLine())
@@ -350,9 +390,7 @@ func TestARenewalIsProvedOnlyWhileItsNodeAnswers(t *testing.T) {
 		r := e.Start(e.Config(e.kinds(nil)))
 		e.Pass(time.Minute)
 		e.Taint("p1", journal.TaintNotReady)
-		e.mu.Lock()
-		delete(e.stale, "p1")
-		e.mu.Unlock()
+		e.serves("p1")
 		e.Pass(time.Minute)
 		if step := e.Record().Steps["rotate p1"]; !step.Open {
 			t.Errorf("%+v", step)

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	shape "github.com/replicatedhq/ekco/actions/hosttask"
@@ -118,4 +120,30 @@ func TestRefusedTaskIsNotRunIfItsPodCannotBeRead(t *testing.T) {
 	if err != nil || !strings.Contains(string(outputs), `"missing"`) || len(cluster.Pods()) > 0 {
 		t.Errorf("%v: %s, pods %q", err, outputs, cluster.Pods())
 	}
+}
+
+// TestRefusedTaskIsNotRunAgainWhereItsPodIsLost: a pod that could not be removed is no program that runs.
+func TestRefusedTaskIsNotRunAgainWhereItsPodIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := hosttasksim.New("a")
+		cluster.Set("a", hosttasksim.Program{Dies: true, Run: time.Millisecond})
+		tasks := hosttask.New(cluster, cluster, hosttasksim.Namespace, slog.New(slog.DiscardHandler))
+		task := hosttask.Task{Name: "paint", Node: "a", NodeUID: "uid-a"}
+		if err := tasks.Make(t.Context(), task, hosttask.Owner{Action: "x", Step: "paint a"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		work := shape.Work{Tasks: tasks, Does: "paint", Partial: true, Unless: func(context.Context, journal.ActionRecord, string) (string, error) { return "it is wet", nil }}
+		input, err := json.Marshal(map[string]any{"task": task, "of": "paint a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs, err := work.Steps()["paint"].Do(t.Context(), actions.StepContext{
+			Planned: journal.PlannedStep{ID: "paint a", Input: input},
+			Action:  journal.ActionRecord{ID: "x", Steps: map[string]journal.StepRecord{"paint a": {Attempts: 2}}},
+		})
+		if err != nil || !strings.Contains(string(outputs), `"because":"it is wet"`) || cluster.Made("a") != 1 {
+			t.Errorf("%v: %s, %d pods were made", err, outputs, cluster.Made("a"))
+		}
+	})
 }

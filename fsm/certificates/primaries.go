@@ -192,7 +192,7 @@ func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
 // lookDue returns when somebody is to look again, and whether.
 func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 	last, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
-	tried, atWork := tries(w.State, t)
+	_, atWork := tries(w.State, t)
 	switch {
 	case last == nil:
 		return time.Time{}, true
@@ -200,7 +200,7 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 		return time.Time{}, !w.Policy.DryRun
 	case atWork: // what is there now may be undone
 		return time.Time{}, false
-	case tried > 0 && tried != c.FailedTries: // fewer after ekco retry
+	case c.failedSince(w.State, t):
 		return time.Time{}, true
 	case c.Looked.UID != c.Facts.On.UID:
 		return time.Time{}, true
@@ -225,6 +225,13 @@ func tries(s *fsm.State, t *fsm.Thing) (failed int, atWork bool) {
 	}
 	step := renewal(rec)
 	return step.Failures, step.Open && len(rec.Holds) == 0 || step.Done()
+}
+
+// failedSince reports whether a try failed since the last look was requested. There may be fewer tries than then, after
+// ekco retry.
+func (c *certificates) failedSince(s *fsm.State, t *fsm.Thing) bool {
+	failed, _ := tries(s, t)
+	return failed > 0 && failed != c.FailedTries
 }
 
 // startedSince reports whether EKCO was started since then. Where nobody knows how long it was away,
@@ -274,7 +281,6 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 	facts := of(t).Facts
 	node, _ := journal.ControlPlaneOn(t.Subject)
 	request := journal.ActionRequested{Input: journal.PrimaryInput{UID: facts.On.UID, Address: facts.On.Address, Ends: facts.Ends()}}
-	tried, _ := tries(w.State, t)
 	switch last := t.Last[journal.ActionLookAtCertificates]; {
 	case kind.Name == journal.ActionRenewControlPlane:
 		request.Reason = "the first certificate of the control plane on " + node + " expires at " + fsm.Stamp(facts.Ends()) + "; those within rotate_certs_ttl are renewed, and API server, controller manager and scheduler restarted if one of theirs is"
@@ -282,7 +288,7 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 		request.Reason = "nobody has looked at the certificates of this control plane yet"
 	case startedSince(w, last):
 		request.Reason = "EKCO was started"
-	case tried > 0 && tried != of(t).FailedTries:
+	case of(t).failedSince(w.State, t):
 		request.Reason = "a renewal failed and may have changed certificates"
 	case facts.On.Again != "" && t.FactsSeq > last.Seq:
 		request.Reason = facts.On.Again

@@ -298,6 +298,7 @@ func TestFailedRenewalTriggersLook(t *testing.T) {
 	write(journal.ActionReleased{Step: step, Preflight: "AnotherAPIServer"})
 	w.looks(p1, "", due)
 	write(journal.StepDone{Step: step, Attempt: 2, Outputs: w.JSON(map[string]any{})})
+	w.Pass(2 * day)
 	w.looks(p1, "", due)
 	w.End(rec, journal.OutcomeDone)
 	w.looks(p1, "the last look", w.on(365*day, nil))

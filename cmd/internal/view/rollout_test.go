@@ -339,3 +339,13 @@ func TestARolloutWhoseOtherActionsAreHeldIsStopped(t *testing.T) {
 	hold(journal.ActionReleased{Preflight: "P"}, journal.TypeActionReleased)
 	b.summary("1m5s so far "+ofTwo+"going on without w1, 0 of 2 done: "+stalled, "1m5s so far ├─ update loadbalancer w1 (update-w1) "+stalled, "1m4s so far └─ update loadbalancer w2 (update-w2) open")
 }
+
+// TestARolloutWhoseActionsAreAllHeldWaits, although another node has not begun.
+func TestARolloutWhoseActionsAreAllHeldWaits(t *testing.T) {
+	b := newBalancers(t)
+	b.begins(newPrimary, "w1", "w2")
+	b.ends(journal.OutcomeDone, "w1")
+	b.tell(journal.LoadBalancer("w2"), "update-w2", "operator", 0, journal.TypeActionHeld, journal.ActionHeld{Preflight: "P", Reason: "w1 is lost"})
+	b.is("w3", fsmbalancer.Behind)
+	b.summary("1m4s so far "+ofTwo+"waits, 1 of 3 done: w1 is lost (P)", "2s ├─ update loadbalancer w1 (update-w1) done", "1m3s so far └─ update loadbalancer w2 (update-w2) waits: w1 is lost (P)")
+}

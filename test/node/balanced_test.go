@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/replicatedhq/ekco/fsm/loadbalancer"
@@ -325,8 +326,8 @@ func (w *balanced) leadsItsKubelet(t *testing.T, systemd *systemdtest.Systemd) {
 }
 
 // serves waits until HAProxy runs with that image and so many servers, and EKCO has proved it. It
-// returns which container that is.
-func (w *balanced) serves(t *testing.T, image string, servers int) (container string) {
+// returns which pod that is.
+func (w *balanced) serves(t *testing.T, image string, servers int) (uid types.UID) {
 	t.Helper()
 	began := time.Now()
 	await.Looking(t, readInterval, await.HangTimeout, fmt.Sprintf("HAProxy has %s and %d servers", image, servers), func() (bool, string) {
@@ -339,15 +340,15 @@ func (w *balanced) serves(t *testing.T, image string, servers int) (container st
 			return false, fmt.Sprintf("it has %d servers: %s", has, history)
 		}
 		var why string
-		container, why = w.haproxy(t)
-		if container == "" || !strings.Contains(why, image) {
+		uid, why = w.haproxy(t)
+		if uid == "" || !strings.Contains(why, image) {
 			return false, why
 		}
 		status, err := w.read(t, "status", "--component", "loadbalancer")
 		return err == nil && w.isInStep(status), status
 	})
 	t.Logf("%s with %d servers after %s", image, servers, time.Since(began).Round(100*time.Millisecond))
-	return container
+	return uid
 }
 
 // isInStep reports whether a status says that the real node is.
@@ -360,8 +361,9 @@ func (w *balanced) isInStep(status string) bool {
 	return false
 }
 
-// haproxy returns the container that runs, empty for none, and what is seen.
-func (w *balanced) haproxy(t *testing.T) (container, seen string) {
+// haproxy returns the static pod whose container runs, empty for none, and what is seen. A changed manifest makes another
+// pod. The container may change without EKCO: where the API servers answer too late, the liveness probe restarts it.
+func (w *balanced) haproxy(t *testing.T) (uid types.UID, seen string) {
 	t.Helper()
 	pod, err := w.Client.CoreV1().Pods("kube-system").Get(t.Context(), "haproxy-real-1", metav1.GetOptions{})
 	if err != nil {
@@ -370,10 +372,10 @@ func (w *balanced) haproxy(t *testing.T) (container, seen string) {
 	for _, status := range pod.Status.ContainerStatuses {
 		seen = fmt.Sprintf("%s, %+v", pod.Spec.Containers[0].Image, status)
 		if status.State.Running != nil && pod.DeletionTimestamp == nil {
-			container = status.ContainerID
+			uid = pod.UID
 		}
 	}
-	return container, seen
+	return uid, seen
 }
 
 // noPodIsBad: installers refuse to go on while a pod in namespace kurl has failed.

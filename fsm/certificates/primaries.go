@@ -22,6 +22,8 @@ type looked struct {
 	UID string `json:"uid"`
 	// Missing says why nothing was found.
 	Missing string `json:"missing,omitempty"`
+	// AskedAt is when it was requested.
+	AskedAt time.Time `json:"asked_at,omitzero"`
 }
 
 // unseen says why the last look at a control plane's certificates found nothing, or "".
@@ -204,12 +206,12 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 		return time.Time{}, true
 	case c.Looked.UID != c.Facts.On.UID:
 		return time.Time{}, true
-	case startedSince(w, last):
+	case c.startedSince(w):
 		return time.Time{}, true
 	case renewed != nil && renewed.Seq > last.Seq && renewed.Outcome != journal.OutcomeDryRun:
 		return time.Time{}, true
 	case c.Facts.On.Again != "" && t.FactsSeq > last.Seq:
-		return last.At.Add(uneasy), true
+		return last.At.Add(min(uneasy, every(w))), true
 	case last.Outcome != journal.OutcomeDone, c.Looked.Missing != "", c.Facts.Unreadable != "":
 		return last.At.Add(min(troubled, every(w))), true
 	}
@@ -234,9 +236,11 @@ func (c *certificates) failedSince(s *fsm.State, t *fsm.Thing) bool {
 	return failed > 0 && failed != c.FailedTries
 }
 
-// startedSince reports whether EKCO was started since then. Where nobody knows how long it was away,
-// what was before is as of the start.
-func startedSince(w *fsm.World, last *fsm.Ending) bool { return !w.Operator.StartedAt.Before(last.At) }
+// startedSince reports whether EKCO was started since the last look was requested. A look that the former EKCO
+// requested may have read the files before EKCO was away, for nobody knows how long.
+func (c *certificates) startedSince(w *fsm.World) bool {
+	return !w.Operator.StartedAt.Before(c.Looked.AskedAt)
+}
 
 func every(w *fsm.World) time.Duration {
 	p, _ := w.PolicyOf(Machine).(Policy)
@@ -266,7 +270,7 @@ func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Out
 	}
 	switch {
 	case rec.Kind == journal.ActionLookAtCertificates:
-		of(t).Looked = looked{input.UID, left.Missing}
+		of(t).Looked = looked{input.UID, left.Missing, rec.RequestedAt}
 	case step.Done() && len(left.Result.Rotated) > 0:
 		c := of(t)
 		c.RenewedAt, c.RenewedBy = step.DoneAt, rec.ID
@@ -286,7 +290,7 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 		request.Reason = "the first certificate of the control plane on " + node + " expires at " + fsm.Stamp(facts.Ends()) + "; those within rotate_certs_ttl are renewed, and API server, controller manager and scheduler restarted if one of theirs is"
 	case last == nil || of(t).Looked.UID != facts.On.UID:
 		request.Reason = "nobody has looked at the certificates of this control plane yet"
-	case startedSince(w, last):
+	case of(t).startedSince(w):
 		request.Reason = "EKCO was started"
 	case of(t).failedSince(w.State, t):
 		request.Reason = "a renewal failed and may have changed certificates"

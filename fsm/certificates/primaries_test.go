@@ -129,6 +129,32 @@ func TestSomebodyLooksAtEachPrimaryOnceADayAndAtEachStart(t *testing.T) {
 	}
 }
 
+// The first look reads the files before EKCO is away.
+func TestALookFromBeforeAStartIsFollowedByAnother(t *testing.T) {
+	w := newPrimaries(t)
+	found := w.on(300*day, nil)
+	w.observe(p1, found)
+	if w.openOn(p1, journal.ActionLookAtCertificates) == nil {
+		t.Fatal("there is no first look")
+	}
+	w.Pass(time.Minute)
+	w.Write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "2"}})
+	w.Pass(time.Minute)
+	w.looks(p1, "nobody has looked", found) // it ends
+	w.looks(p1, "EKCO was started", found)
+	w.looks(p1, "", found)
+}
+
+func TestWhatIsSeenFromOutsideNeverDelaysALook(t *testing.T) {
+	w := newPrimaries(t)
+	w.P = w.P.With(Machine, Policy{Renew: true, Every: time.Minute})
+	w.observe(p1, w.on(0, nil))
+	w.looks(p1, "nobody has looked", w.on(300*day, nil))
+	w.observe(p1, w.on(300*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" }))
+	w.Pass(time.Minute)
+	w.looks(p1, "its API server serves another certificate", w.on(300*day, nil))
+}
+
 func TestSomebodyLooksSoonerWhereSomethingIsWrong(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))

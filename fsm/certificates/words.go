@@ -2,7 +2,6 @@ package certificates
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -26,9 +25,7 @@ var Words = words.Component{
 	Rows: []words.Row{
 		{
 			Type: journal.TypeThingTransitioned, About: journal.KindCertificate,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
+			Sentence: words.Of(words.Transitioned),
 			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
 				line := words.Info
 				if p.To == Unreadable {
@@ -41,9 +38,7 @@ var Words = words.Component{
 			Type: journal.TypeThingObserved, About: journal.KindCertificate, Tone: words.Faint, Wakes: true,
 			Sentence: words.Of(seen), Log: words.Of(warning), Kubernetes: words.Of(note),
 		},
-		{Type: journal.TypeThingGone, About: journal.KindCertificate, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
-			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
-		})},
+		words.Gone(journal.KindCertificate),
 	},
 }
 

@@ -21,9 +21,7 @@ var Words = words.Component{
 		},
 		{
 			Type: journal.TypeThingTransitioned, About: Kind,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
+			Sentence: words.Of(words.Transitioned),
 			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
 				if p.To == Refused {
 					return words.Warn("a kubelet's certificate request is not approved", "request", e.Subject.Name, "reason", p.Reason)

@@ -17,15 +17,7 @@ var Words = words.Component{
 		{Type: journal.TypeThingGone, About: Kind, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
 			return fmt.Sprintf("the pod of %s is no longer unready%s", words.Object(e.Subject), words.Because(p.Reason))
 		})},
-		{
-			Type: journal.TypeThingTransitioned, About: Kind,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
-			Log: words.Of(func(_ journal.Event, p *journal.ThingTransitioned) words.Line {
-				return words.Info("Envoy is "+string(p.To), "before", p.From, "reason", p.Reason)
-			}),
-		},
+		words.Transition(Kind, words.IsNow("Envoy")),
 	},
 }
 

@@ -16,9 +16,7 @@ var Words = words.Component{
 	Rows: []words.Row{
 		{
 			Type: journal.TypeThingTransitioned, About: journal.KotsadmDatabase.Kind,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
+			Sentence: words.Of(words.Transitioned),
 			Log: words.Of(func(_ journal.Event, p *journal.ThingTransitioned) words.Line {
 				return words.Info("kotsadm's database is "+string(p.To), "before", p.From, "reason", p.Reason)
 			}),
@@ -27,9 +25,7 @@ var Words = words.Component{
 			}),
 		},
 		{Type: journal.TypeThingObserved, About: journal.KotsadmDatabase.Kind, Tone: words.Faint, Wakes: true, Sentence: words.Of(seen)},
-		{Type: journal.TypeThingGone, About: journal.KotsadmDatabase.Kind, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
-			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
-		})},
+		words.Gone(journal.KotsadmDatabase.Kind),
 	},
 }
 

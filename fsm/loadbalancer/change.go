@@ -47,15 +47,7 @@ var ChangeWords = words.Component{
 	Name:    ChangeMachine,
 	Actions: []words.Action{{Kind: journal.ActionChangeLoadBalancer, Verb: "change", Noun: "kubeconfigs"}},
 	Rows: []words.Row{
-		{
-			Type: journal.TypeThingTransitioned, About: journal.Kubeconfigs.Kind,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
-			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
-				return words.Info(words.Object(e.Subject)+" is "+string(p.To), "before", p.From, "reason", p.Reason)
-			}),
-		},
+		words.Transition(journal.Kubeconfigs.Kind, words.IsNow("")),
 		{
 			Type: journal.TypeThingObserved, About: journal.Kubeconfigs.Kind, Tone: words.Faint,
 			Sentence: words.Of(func(journal.Event, *journal.ThingObserved) string {

@@ -45,15 +45,7 @@ func imageIn(p *journal.ActionRequested) string {
 
 func rows(kind string, seen func(journal.Event, *journal.ThingObserved) string) []words.Row {
 	return []words.Row{
-		{
-			Type: journal.TypeThingTransitioned, About: kind,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
-			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
-				return words.Info(words.Object(e.Subject)+" is "+string(p.To), "before", p.From, "reason", p.Reason)
-			}),
-		},
+		words.Transition(kind, words.IsNow("")),
 		{Type: journal.TypeThingObserved, About: kind, Tone: words.Faint, Sentence: words.Of(seen)},
 		{Type: journal.TypeThingGone, About: kind, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
 			return words.Object(e.Subject) + " is looked after no more" + words.Because(p.Reason)

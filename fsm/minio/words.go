@@ -22,19 +22,9 @@ var Words = words.Component{
 		{Kind: journal.ActionMoveMinio, Verb: "move a replica of", Noun: "MinIO"},
 	},
 	Rows: []words.Row{
-		{
-			Type: journal.TypeThingTransitioned, About: journal.MinioKind,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
-			Log: words.Of(func(_ journal.Event, p *journal.ThingTransitioned) words.Line {
-				return words.Info("MinIO is "+string(p.To), "before", p.From, "reason", p.Reason)
-			}),
-		},
+		words.Transition(journal.MinioKind, words.IsNow("MinIO")),
 		{Type: journal.TypeThingObserved, About: journal.MinioKind, Tone: words.Faint, Wakes: true, Sentence: words.Of(seen)},
-		{Type: journal.TypeThingGone, About: journal.MinioKind, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
-			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
-		})},
+		words.Gone(journal.MinioKind),
 	},
 }
 

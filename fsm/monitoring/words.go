@@ -22,9 +22,7 @@ func rows(kind string) []words.Row {
 	return []words.Row{
 		{
 			Type: journal.TypeThingTransitioned, About: kind,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
+			Sentence: words.Of(words.Transitioned),
 			Log: words.Of(func(_ journal.Event, p *journal.ThingTransitioned) words.Line {
 				return words.Info("monitoring is "+string(p.To), "before", p.From, "reason", p.Reason)
 			}),
@@ -33,9 +31,7 @@ func rows(kind string) []words.Row {
 			}),
 		},
 		{Type: journal.TypeThingObserved, About: kind, Tone: words.Faint, Sentence: words.Of(seen)},
-		{Type: journal.TypeThingGone, About: kind, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
-			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
-		})},
+		words.Gone(kind),
 	}
 }
 

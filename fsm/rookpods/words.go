@@ -2,7 +2,6 @@ package rookpods
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,15 +29,7 @@ var Words = words.Component{
 // rows are the words for things of one kind.
 func rows(about string, says func(journal.RookPodsFacts) string) []words.Row {
 	return []words.Row{
-		{
-			Type: journal.TypeThingTransitioned, About: about,
-			Sentence: words.Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-				return fmt.Sprintf("%s: %s → %s%s", words.Object(e.Subject), p.From, p.To, words.Because(p.Reason))
-			}),
-			Log: words.Of(func(e journal.Event, p *journal.ThingTransitioned) words.Line {
-				return words.Info(words.Object(e.Subject)+" is "+string(p.To), "before", p.From, "reason", p.Reason)
-			}),
-		},
+		words.Transition(about, words.IsNow("")),
 		{Type: journal.TypeThingObserved, About: about, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.ThingObserved) string {
 			var facts journal.RookPodsFacts
 			if err := json.Unmarshal(p.Facts, &facts); err != nil {
@@ -46,9 +37,7 @@ func rows(about string, says func(journal.RookPodsFacts) string) []words.Row {
 			}
 			return words.Object(e.Subject) + " " + says(facts)
 		})},
-		{Type: journal.TypeThingGone, About: about, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
-			return words.Object(e.Subject) + " is gone" + words.Because(p.Reason)
-		})},
+		words.Gone(about),
 	}
 }
 

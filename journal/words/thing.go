@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -11,16 +12,38 @@ var thingRows = []Row{
 	{Type: journal.TypeThingObserved, Tone: Faint, Wakes: true, Sentence: Of(func(e journal.Event, p *journal.ThingObserved) string {
 		return fmt.Sprintf("%s is now %s", Object(e.Subject), p.Facts)
 	})},
-	{Type: journal.TypeThingGone, Wakes: true, Sentence: Of(func(e journal.Event, p *journal.ThingGone) string {
-		return Object(e.Subject) + " is gone" + Because(p.Reason)
-	})},
+	{Type: journal.TypeThingGone, Wakes: true, Sentence: Of(gone)},
 	{
-		Type: journal.TypeThingTransitioned,
-		Sentence: Of(func(e journal.Event, p *journal.ThingTransitioned) string {
-			return fmt.Sprintf("%s: %s → %s%s", Object(e.Subject), p.From, p.To, Because(p.Reason))
-		}),
+		Type:     journal.TypeThingTransitioned,
+		Sentence: Of(Transitioned),
 		Log: Of(func(_ journal.Event, p *journal.ThingTransitioned) Line {
 			return Info("changed state", "machine", p.Machine, "from", p.From, "to", p.To, "reason", p.Reason)
 		}),
 	},
+}
+
+// Transition returns the words for changes of state of things of a kind.
+func Transition(kind string, log func(journal.Event, *journal.ThingTransitioned) Line) Row {
+	return Row{Type: journal.TypeThingTransitioned, About: kind, Sentence: Of(Transitioned), Log: Of(log)}
+}
+
+// Transitioned is the sentence about a change of state.
+func Transitioned(e journal.Event, p *journal.ThingTransitioned) string {
+	return fmt.Sprintf("%s: %s → %s%s", Object(e.Subject), p.From, p.To, Because(p.Reason))
+}
+
+// IsNow returns the line for the log that says which state something has. Without a name it is the event's object.
+func IsNow(name string) func(journal.Event, *journal.ThingTransitioned) Line {
+	return func(e journal.Event, p *journal.ThingTransitioned) Line {
+		return Info(cmp.Or(name, Object(e.Subject))+" is "+string(p.To), "before", p.From, "reason", p.Reason)
+	}
+}
+
+// Gone returns the words for things of a kind that are gone.
+func Gone(kind string) Row {
+	return Row{Type: journal.TypeThingGone, About: kind, Sentence: Of(gone)}
+}
+
+func gone(e journal.Event, p *journal.ThingGone) string {
+	return Object(e.Subject) + " is gone" + Because(p.Reason)
 }

@@ -36,3 +36,26 @@ func TestWhatWasDoneIsWantedAgainOnceSomethingNewWasSeenOrAfterARest(t *testing.
 		}
 	}
 }
+
+func TestAChangeThatWasMadeOrIsAnotherIsWantedAtOnce(t *testing.T) {
+	h := newHouse(t)
+	ended := h.now.Add(-time.Minute)
+	for name, test := range map[string]struct {
+		outcome journal.Outcome
+		other   bool
+		due     time.Time
+	}{
+		"done":               {outcome: journal.OutcomeDone},
+		"ended early":        {outcome: journal.OutcomeAbandoned, due: ended.Add(RetryAfter)},
+		"made, ended early":  {outcome: journal.OutcomeAbandoned, other: true},
+		"there was none yet": {},
+	} {
+		thing := h.s.New("lamp", subject("hall"), "Dark", h.now)
+		if test.outcome != "" {
+			thing.Last = map[journal.ActionKind]*Ending{lampKind: {Outcome: test.outcome, Seq: 5, At: ended}}
+		}
+		if due, may := thing.RetryChange(lampKind, test.other, Policy{}); !due.Equal(test.due) || !may {
+			t.Errorf("%s: due %s, may %t", name, due, may)
+		}
+	}
+}

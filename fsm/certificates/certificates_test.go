@@ -127,7 +127,7 @@ func TestWhatIsDueIsRenewedAndThenLookedAt(t *testing.T) {
 		t.Errorf("until it is seen it is %s", state)
 	}
 	w.wants(registry, false)
-	w.Pass(rest)
+	w.Pass(fsm.RetryAfter)
 	w.wants(registry, true) // nothing new was seen
 }
 

@@ -135,9 +135,6 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	return Valid
 }
 
-// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
-const rest = 10 * time.Minute
-
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	facts := of(t).Facts
 	if facts.On != nil && t.GoneSeq == 0 {
@@ -147,7 +144,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if t.GoneSeq != 0 || !renewable(facts) || !facts.Due || len(w.Open(t)) > 0 || !renews(w.PolicyOf(Machine)) {
 		return
 	}
-	if due, may := t.Again(journal.ActionRenewCertificate, w.Policy, rest); may {
+	if due, may := t.Again(journal.ActionRenewCertificate, w.Policy, fsm.RetryAfter); may {
 		want(fsm.Want{Kind: journal.ActionRenewCertificate, Due: due, Rank: facts.Ends(), Change: &journal.Change{
 			Key: "certificates", Field: "the certificates of " + t.Name, From: "those that expire at " + fsm.Stamp(facts.Ends()), To: "new ones",
 		}})

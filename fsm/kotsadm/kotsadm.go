@@ -2,7 +2,6 @@ package kotsadm
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -105,7 +104,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if t.GoneSeq != 0 || ready < journal.KotsadmReplicas || now.Scaled() || len(w.Open(t)) > 0 || !enabled(w.PolicyOf(Machine)) {
 		return
 	}
-	due, may := again(t, w.Policy)
+	due, may := t.RetryChange(journal.ActionScaleKotsadm, of(t).Changed, w.Policy)
 	if !may {
 		return
 	}
@@ -118,18 +117,6 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		// A re-install of another version sets back the replicas once, and is no fight.
 		Key: "replicas of " + now.Image, Field: "the replicas of " + t.Kind + " " + t.Name, From: now.Size(), To: shall.Size(),
 	}})
-}
-
-// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
-const rest = 10 * time.Minute
-
-// again returns when EKCO may ask for the action, and whether it may. What the last one
-// set is known, so that it need not be seen first.
-func again(t *fsm.Thing, p fsm.Policy) (due time.Time, may bool) {
-	if last := t.Last[journal.ActionScaleKotsadm]; last == nil || last.Outcome == journal.OutcomeDone || of(t).Changed {
-		return time.Time{}, true
-	}
-	return t.Again(journal.ActionScaleKotsadm, p, rest)
 }
 
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {

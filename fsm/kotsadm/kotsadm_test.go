@@ -126,7 +126,7 @@ func TestWhatEndedEarlyIsAskedForAgainWhenSomethingIsNewOrAfterARest(t *testing.
 		} else {
 			w.observe(rqlite, single(2))
 			w.End(w.wants(rqlite, true), outcome)
-			w.Pass(rest - time.Second)
+			w.Pass(fsm.RetryAfter - time.Second)
 			w.wants(rqlite, false)
 			w.Pass(time.Second)
 		}

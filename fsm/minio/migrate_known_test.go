@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // knows expects with what a migration is asked for next.
 func (w *world) knows(want journal.MinioMigrate) {
 	w.T.Helper()
-	w.Pass(rest + time.Minute)
+	w.Pass(fsm.RetryAfter + time.Minute)
 	rec := w.wants(migrate, true)
 	got, err := journal.InputOf[journal.MinioMigrate](rec.Request)
 	if err != nil || !got.Ours.Equal(want.Ours) || got.Source != want.Source || got.From != want.From || got.Version != want.Version || got.Switched != want.Switched || got.Unread != want.Unread {
@@ -116,12 +117,12 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		},
 		"it copied twice from the same": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
-			w.Pass(rest + time.Minute)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			return journal.MinioMigrate{Ours: w.does(journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-1"}
 		},
 		"it copied, and the next one did not get that far": func(w *world) journal.MinioMigrate {
 			ended := w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
-			w.Pass(rest + time.Minute)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			w.does(journal.MinioCutOver{})
 			return journal.MinioMigrate{Ours: ended, Source: "store-1"}
 		},
@@ -130,12 +131,12 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		},
 		"it copied from another one since": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
-			w.Pass(rest + time.Minute)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			return journal.MinioMigrate{Ours: w.doesOf("store-2", journal.MinioCutOver{}, journal.StepPrepareMinio), Source: "store-2"}
 		},
 		"the copy may be the last that there is": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
-			w.Pass(rest + time.Minute)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			w.fails(journal.MinioCutOver{Shrunk: "less"})
 			return journal.MinioMigrate{}
 		},
@@ -152,7 +153,7 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		},
 		"what a switch put on record cannot be read": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
-			w.Pass(rest + time.Minute)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			w.failsWith(json.RawMessage(`{"shrunk":1}`))
 			return journal.MinioMigrate{}
 		},
@@ -195,7 +196,7 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		},
 		"it copied, then switched, and nobody has seen so before it was led back": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
-			w.Pass(rest + time.Minute)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			w.switches(journal.MinioCutOver{Switches: true})
 			see(w, nil)
 			return journal.MinioMigrate{}

@@ -166,7 +166,7 @@ func TestAMigrationThatIsCalledOffLeavesASingleOne(t *testing.T) {
 		t.Errorf("it is %s", got)
 	}
 	w.wants(migrate, false) // nothing has changed since
-	w.Pass(rest + time.Minute)
+	w.Pass(fsm.RetryAfter + time.Minute)
 	w.wants(migrate, true)
 }
 

@@ -105,18 +105,6 @@ func Known(s *fsm.State) map[string]journal.MinioFacts {
 	return known
 }
 
-// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
-const rest = 10 * time.Minute
-
-// again returns when EKCO may ask for an action of the kind, and whether it may. What the
-// last one set is known, so that it need not be seen first.
-func again(t *fsm.Thing, kind journal.ActionKind, p fsm.Policy) (due time.Time, may bool) {
-	if last := t.Last[kind]; last == nil || last.Outcome == journal.OutcomeDone || of(t).Made[kind] {
-		return time.Time{}, true
-	}
-	return t.Again(kind, p, rest)
-}
-
 // open returns the open actions of the kind about the thing.
 func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) (open []*journal.ActionRecord) {
 	for _, rec := range w.Open(t) {

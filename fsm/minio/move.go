@@ -50,7 +50,7 @@ func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if pod.UID == "" || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return moved(rec).UID == pod.UID }) {
 		return
 	}
-	at, may := again(t, journal.ActionMoveMinio, w.Policy)
+	at, may := t.RetryChange(journal.ActionMoveMinio, of(t).Made[journal.ActionMoveMinio], w.Policy)
 	if !may {
 		return
 	}

@@ -162,7 +162,7 @@ func TestAMoveThatCameToNothingIsNotAskedForAtOnce(t *testing.T) {
 	w.observe(spread("n0", "n0", "n0", "n1", "n1", "n2"))
 	w.end(w.moves("ha-minio-0"), journal.OutcomeAbandoned)
 	w.moves("")
-	w.Pass(rest)
+	w.Pass(fsm.RetryAfter)
 	w.moves("ha-minio-0")
 }
 

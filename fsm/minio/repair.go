@@ -37,7 +37,7 @@ func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !disabled || len(open(t, w, journal.ActionRepairMinio)) > 0 {
 		return
 	}
-	due, may := t.Again(journal.ActionRepairMinio, w.Policy, rest)
+	due, may := t.Again(journal.ActionRepairMinio, w.Policy, fsm.RetryAfter)
 	if !may {
 		return
 	}

@@ -133,7 +133,7 @@ func TestOnceItsPlaceIsTakenADisabledServiceDoesNotLeadToTheSingleMinIO(t *testi
 			w.observe(complete(1))
 			test.before(w)
 			see(w, test.deployment, test.leads...)
-			w.Pass(rest + time.Minute)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			rec := w.wants(repair, true)
 			asked, err := journal.InputOf[journal.MinioRepair](rec.Request)
 			if err != nil || asked.To != test.want || (asked.To == ha) != (asked.Taken == "uid-single") {
@@ -172,7 +172,7 @@ func TestADryRunOfASwitchTakesNobodysPlace(t *testing.T) {
 	w.observe(disabled("uid-single"))
 	w.end(rec, journal.OutcomeDryRun)
 	w.P.DryRun = false
-	w.Pass(rest + time.Minute)
+	w.Pass(fsm.RetryAfter + time.Minute)
 	rec = w.wants(repair, true)
 	if asked, err := journal.InputOf[journal.MinioRepair](rec.Request); err != nil || asked != (journal.MinioRepair{To: journal.MinioServiceSingle}) {
 		t.Errorf("%v: asked for %+v", err, asked)

@@ -15,7 +15,7 @@ func wantScale(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if ready < journal.MinioReadyNodes || m.Desired == 0 || m.replicas() == m.Desired || len(open(t, w, journal.ActionScaleMinio)) > 0 {
 		return
 	}
-	due, may := again(t, journal.ActionScaleMinio, w.Policy)
+	due, may := t.RetryChange(journal.ActionScaleMinio, m.Made[journal.ActionScaleMinio], w.Policy)
 	if !may {
 		return
 	}

@@ -160,7 +160,7 @@ func TestWhatEndedEarlyIsAskedForAgainWhenSomethingIsNewOrAfterARest(t *testing.
 	w.wants(scaling, false)
 	w.observe(installed(2, 0))
 	w.end(w.wants(scaling, true), journal.OutcomeCancelled)
-	w.Pass(rest - time.Second)
+	w.Pass(fsm.RetryAfter - time.Second)
 	w.wants(scaling, false)
 	w.Pass(time.Second)
 	w.wants(scaling, true)

@@ -3,7 +3,6 @@ package monitoring
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
@@ -100,26 +99,13 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if t.GoneSeq != 0 || nodes == 0 || has == replicas || len(w.Open(t)) > 0 {
 		return
 	}
-	due, may := again(t, replicas, w.Policy)
+	due, may := t.RetryChange(journal.ActionScaleMonitoring, of(t).Tried != replicas, w.Policy)
 	if !may {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionScaleMonitoring, Due: due, Rank: t.Since, Change: &journal.Change{
 		Key: "replicas", Field: "the replicas of " + t.Kind + " " + t.Name, From: strconv.Itoa(has), To: strconv.Itoa(replicas),
 	}})
-}
-
-// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
-const rest = 10 * time.Minute
-
-// again returns when EKCO may ask for so many replicas, and whether it may. What the last
-// action set is known, so that it need not be seen first.
-func again(t *fsm.Thing, replicas int, p fsm.Policy) (due time.Time, may bool) {
-	last := t.Last[journal.ActionScaleMonitoring]
-	if last == nil || last.Outcome == journal.OutcomeDone || of(t).Tried != replicas {
-		return time.Time{}, true
-	}
-	return t.Again(journal.ActionScaleMonitoring, p, rest)
 }
 
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {

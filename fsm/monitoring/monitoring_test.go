@@ -124,7 +124,7 @@ func TestWhatWasCancelledIsAskedForAgainWhenSomethingIsNewOrAfterARest(t *testin
 	w.wants(prometheus, 0)
 	w.observe(prometheus, 2, 1)
 	w.End(w.wants(prometheus, 2), journal.OutcomeCancelled)
-	w.Pass(rest - time.Second)
+	w.Pass(fsm.RetryAfter - time.Second)
 	w.wants(prometheus, 0)
 	w.Pass(time.Second)
 	w.wants(prometheus, 2)

@@ -200,7 +200,7 @@ func TestWhatEndedEarlyIsAskedForAgainWhenSomethingIsNewOrAfterARest(t *testing.
 	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
 	w.End(rec, journal.OutcomeCancelled)
 	w.quiet(pool)
-	w.Pass(rest - time.Second)
+	w.Pass(fsm.RetryAfter - time.Second)
 	w.quiet(pool)
 	w.Pass(time.Second)
 	w.wants(pool, journal.ActionRaiseCopies)

@@ -109,7 +109,7 @@ func isOfPaused(pool string, w *fsm.World) bool {
 // ago: nobody counts Ceph's changes.
 func isNews(t *fsm.Thing, w *fsm.World) bool {
 	last := t.Last[journal.ActionSetCephPools]
-	return last == nil || last.Seq < t.FactsSeq || !w.Now.Before(last.At.Add(rest))
+	return last == nil || last.Seq < t.FactsSeq || !w.Now.Before(last.At.Add(fsm.RetryAfter))
 }
 
 // pools is what the numbers of pools depend on.

@@ -103,7 +103,7 @@ func TestPoolsAreSetOneAfterTheOtherAndOnlyAfterALook(t *testing.T) {
 	if rec, _ := w.asked(ceph, journal.ActionSetCephPools); rec != nil {
 		t.Error("before anybody has looked, something is set again")
 	}
-	w.Pass(rest) // nobody will
+	w.Pass(fsm.RetryAfter) // nobody will
 	rec, _ = w.wants(ceph, journal.ActionSetCephPools)
 	w.End(rec, journal.OutcomeDone)
 	one.Size = 2

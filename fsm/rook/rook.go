@@ -134,22 +134,13 @@ func saidByCeph(w *fsm.World) (said *journal.CephFacts, seen uint64) {
 	return of(t).Facts.Ceph, t.FactsSeq
 }
 
-// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
-const rest = 10 * time.Minute
-
-// again returns when EKCO may ask for what is wished, and whether it may. What the last action
-// set is known, so that it need not be seen first; and what is another wish than the last one,
-// as once a node more or less is ready, need not wait for it; nor need it wait once something is
-// new of what it depends on, as when an OSD that was down for a moment is up again.
+// again returns when EKCO may request what is wished, and whether it may. It need not wait if the last action of the
+// kind was for another wish, as once one more node is ready, or if something is new of what it depends on, as when an
+// OSD that was down for a moment is up again.
 func again(t *fsm.Thing, asked wish, p fsm.Policy) (due time.Time, may bool) {
 	last, r := t.Last[asked.kind], of(t)
-	if last == nil || last.Outcome == journal.OutcomeDone || r.Made[asked.kind] || r.Tried[asked.kind] != asked.to {
-		return time.Time{}, true
-	}
-	if asked.seen > last.Seq && last.Outcome != journal.OutcomeDryRun {
-		return time.Time{}, true
-	}
-	return t.Again(asked.kind, p, rest)
+	isNew := last != nil && asked.seen > last.Seq && last.Outcome != journal.OutcomeDryRun
+	return t.RetryChange(asked.kind, r.Made[asked.kind] || r.Tried[asked.kind] != asked.to || isNew, p)
 }
 
 // host is what is known of a node besides its name.

@@ -120,7 +120,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	}
 	kind := kindOf(t.Subject)
-	if due, may := t.Again(kind, w.Policy, rest); may {
+	if due, may := t.Again(kind, w.Policy, fsm.RetryAfter); may {
 		want(fsm.Want{Kind: kind, Due: due, Rank: t.Since, Change: &asked.change})
 	}
 }

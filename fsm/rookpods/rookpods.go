@@ -90,9 +90,6 @@ func kindOf(subject journal.Subject) journal.ActionKind {
 	return journal.ActionSetPriorityClass
 }
 
-// rest is how long EKCO lets what was ended early be, if nothing new is seen of it.
-const rest = 10 * time.Minute
-
 // isOpen reports whether an action of EKCO's about the thing is open.
 func isOpen(t *fsm.Thing, w *fsm.World) bool { return len(w.Open(t)) > 0 }
 

@@ -190,7 +190,7 @@ func TestMDSAreSpreadOnceTwoNodesAreReady(t *testing.T) {
 	}
 	w.End(rec, journal.OutcomeCancelled)
 	w.join("b", true)
-	w.Pass(rest)
+	w.Pass(fsm.RetryAfter)
 	rec, _ = w.wants(mds)
 	w.made(rec, journal.RookPodsFacts{Generation: 2, Spread: true, Hosts: []string{"a", "b"}})
 	w.quiet(mds)
@@ -234,7 +234,7 @@ func TestWhatIsPlacedAnewWhileItIsWaitedForIsSpreadAgain(t *testing.T) {
 	if state := w.state(mds); state != Behind {
 		t.Errorf("it is %s", state)
 	}
-	w.Pass(rest)
+	w.Pass(fsm.RetryAfter)
 	w.wants(mds)
 }
 

@@ -3,6 +3,7 @@ package actions
 import (
 	"time"
 
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -60,10 +61,7 @@ func (s spoken) worthSaying(before, now journal.ActionHeld) bool {
 	}
 	var rest time.Duration
 	if s.changes > 0 {
-		rest = firstRest
-		for range s.changes - 1 {
-			rest = min(2*rest, lastRest)
-		}
+		rest = fsm.Doubled(firstRest, lastRest, s.changes-1)
 	}
 	if before.Key == now.Key {
 		rest = max(rest, detailsRest)

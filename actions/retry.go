@@ -5,7 +5,14 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/replicatedhq/ekco/fsm"
 )
+
+// Doubled returns a pause that was doubled so many times, up to most.
+func Doubled(pause, most time.Duration, times int) time.Duration {
+	return fsm.Doubled(pause, most, times)
+}
 
 // Default pauses after a failed preflight: the first and the longest.
 const (

@@ -59,3 +59,14 @@ func TestAChangeThatWasMadeOrIsAnotherIsWantedAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestAPauseIsDoubledUpToItsMost(t *testing.T) {
+	for times, want := range map[int]time.Duration{-1: 2, 0: 2, 1: 4, 2: 8, 3: 10, 1 << 40: 10} {
+		if got := Doubled(2, 10, times); got != want {
+			t.Errorf("%d times: %d, want %d", times, got, want)
+		}
+	}
+	if got := Doubled(20, 10, 0); got != 10 {
+		t.Errorf("a first one over the most is %d", got)
+	}
+}

@@ -146,11 +146,7 @@ func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
 
 // until returns when EKCO may make the change again.
 func (c *Contest) until() time.Time {
-	pause := contestWindow
-	for i := 0; i < c.Pauses && pause < lastContestPause; i++ {
-		pause *= 2
-	}
-	return c.Last.Add(min(pause, lastContestPause))
+	return c.Last.Add(Doubled(contestWindow, lastContestPause, c.Pauses))
 }
 
 // contest returns what stands against making the change now, or nil.

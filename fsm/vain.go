@@ -59,11 +59,15 @@ func (t *Thing) BacksOff(kind journal.ActionKind) bool {
 
 // until returns when EKCO may ask for an action of the kind about the thing again.
 func (v *Vain) until() time.Time {
-	rest := firstBackOff
-	for i := 1; i < v.Times && rest < lastBackOff; i++ {
-		rest *= 2
+	return v.At.Add(Doubled(firstBackOff, lastBackOff, v.Times-1))
+}
+
+// Doubled returns a pause that was doubled so many times, up to most.
+func Doubled(pause, most time.Duration, times int) time.Duration {
+	for i := 0; i < times && pause < most; i++ {
+		pause *= 2
 	}
-	return v.At.Add(min(rest, lastBackOff))
+	return min(pause, most)
 }
 
 // rests reports whether it is too early to ask again. A clock that was set back

@@ -361,11 +361,7 @@ func rests(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	if step.Failures == 0 || step.Open || step.NextTry.IsZero() {
 		return actions.Pass()
 	}
-	rest := firstRest
-	for range step.Failures - 1 {
-		rest = min(2*rest, lastRest)
-	}
-	again := step.NextTry.Add(rest)
+	again := step.NextTry.Add(actions.Doubled(firstRest, lastRest, step.Failures-1))
 	if !time.Now().Before(again) {
 		return actions.Pass()
 	}

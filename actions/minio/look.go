@@ -189,10 +189,7 @@ func (c *copies) rests(record journal.ActionRecord, step string) actions.Verdict
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	rest := min(c.settle, lookRestMost)
-	for n := 1; n < found.Tries && rest < lookRestMost; n++ {
-		rest = min(2*rest, lookRestMost)
-	}
+	rest := actions.Doubled(c.settle, lookRestMost, found.Tries-1)
 	// A retry, which forgets the attempts, looks at once.
 	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, rest) {
 		return actions.Pass()

@@ -2,7 +2,6 @@ package kotsadm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -51,19 +50,14 @@ func (c *Client) Read(ctx context.Context) (journal.KotsadmFacts, error) {
 	return read.facts(), err
 }
 
-// writeTries is how often a change is tried when somebody else was faster.
-const writeTries = 5
-
 // Scale implements [API]. kURL's permissions allow neither a patch nor the scale
 // subresource, so the whole object is written, in place of the version that was read.
 func (c *Client) Scale(ctx context.Context, uid string) (journal.KotsadmFacts, error) {
 	var now journal.KotsadmFacts
-	var err error
-	for range writeTries {
-		if now, err = c.scale(ctx, uid); !errors.Is(err, kube.ErrConflict) {
-			return now, err
-		}
-	}
+	err := kube.Retry(kube.ErrConflict, func() (err error) {
+		now, err = c.scale(ctx, uid)
+		return err
+	})
 	return now, err
 }
 

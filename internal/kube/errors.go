@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/util/retry"
 )
 
 // Sentinel returns the sentinel error of this package that err amounts to, or
@@ -36,6 +37,12 @@ func Sentinel(err error) error {
 		return ErrUnavailable
 	}
 	return nil
+}
+
+// Retry makes a change, and makes it again while it fails with that error because somebody else was faster: five times
+// in all. The change has to read the object each time.
+func Retry(conflict error, change func() error) error {
+	return retry.OnError(retry.DefaultRetry, func(err error) bool { return errors.Is(err, conflict) }, change)
 }
 
 // unavailable reports whether the API server gave no answer, or one that says

@@ -173,18 +173,9 @@ func (c *Client) Deployment(ctx context.Context) (string, error) {
 	return read.Metadata.UID, err
 }
 
-// writeTries is how often a change is tried when somebody else was faster.
-const writeTries = 5
-
 // Scale implements [API].
 func (c *Client) Scale(ctx context.Context, uid string, replicas int) (journal.MinioFacts, error) {
-	var err error
-	for range writeTries {
-		if err = c.scale(ctx, uid, replicas); !errors.Is(err, kube.ErrConflict) {
-			break
-		}
-	}
-	if err != nil {
+	if err := kube.Retry(kube.ErrConflict, func() error { return c.scale(ctx, uid, replicas) }); err != nil {
 		return journal.MinioFacts{}, err
 	}
 	return c.Read(ctx)

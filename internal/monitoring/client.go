@@ -3,7 +3,6 @@ package monitoring
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -82,30 +81,29 @@ func (c *Client) Read(ctx context.Context, of journal.Subject) (journal.Monitori
 	return read.facts(), err
 }
 
-// writeTries is how often a change is tried when somebody else was faster.
-const writeTries = 5
-
 // Scale implements [API].
 func (c *Client) Scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error) {
+	var facts journal.MonitoringFacts
+	err := kube.Retry(kube.ErrConflict, func() (err error) {
+		facts, err = c.scale(ctx, of, replicas)
+		return err
+	})
+	return facts, err
+}
+
+func (c *Client) scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error) {
 	ref := Ref(of)
-	var err error
-	for range writeTries {
-		var now object
-		if now, err = c.read(ctx, ref); err != nil {
-			return journal.MonitoringFacts{}, err
-		}
-		if now.Metadata.UID != of.UID {
-			return journal.MonitoringFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.Metadata.UID, of.UID)
-		}
-		if now.facts().Replicas == replicas {
-			return now.facts(), nil
-		}
-		raw, patchErr := c.objects.PatchObject(ctx, ref, patch(now, replicas))
-		if err = patchErr; !errors.Is(err, kube.ErrConflict) {
-			return changed(ref, raw, replicas, err)
-		}
+	now, err := c.read(ctx, ref)
+	switch {
+	case err != nil:
+		return journal.MonitoringFacts{}, err
+	case now.Metadata.UID != of.UID:
+		return journal.MonitoringFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.Metadata.UID, of.UID)
+	case now.facts().Replicas == replicas:
+		return now.facts(), nil
 	}
-	return journal.MonitoringFacts{}, err
+	raw, err := c.objects.PatchObject(ctx, ref, patch(now, replicas))
+	return changed(ref, raw, replicas, err)
 }
 
 // patch changes nothing else, and nothing at all if the old value is another by then.

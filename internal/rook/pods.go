@@ -3,7 +3,6 @@ package rook
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -75,27 +74,31 @@ func (p *Pods) Change(ctx context.Context, of journal.Subject, input journal.Roo
 	if err != nil {
 		return journal.RookPodsFacts{}, err
 	}
-	for range writeTries {
-		var object podsObject
-		if object, err = p.object(ctx, of); err != nil {
-			return journal.RookPodsFacts{}, err
-		}
-		now := object.facts(in, of)
-		if now.UID != of.UID {
-			return now, fmt.Errorf("change %s: %w: it has UID %s, not %s; it was left alone", PodsRef(of), kube.ErrOtherUID, now.UID, of.UID)
-		}
-		if input.Lacks(of.Kind, now) == "" {
-			return now, nil
-		}
-		if moved := input.Moved(of.Kind, now); moved != "" {
-			return now, fmt.Errorf("change %s: %w: %s; it was left alone", PodsRef(of), kube.ErrConflict, moved)
-		}
-		var raw json.RawMessage
-		if raw, err = p.write(ctx, of, object, input); !errors.Is(err, kube.ErrConflict) {
-			return p.changed(in, of, input, raw, err)
-		}
+	var now journal.RookPodsFacts
+	err = kube.Retry(kube.ErrConflict, func() (err error) {
+		now, err = p.change(ctx, in, of, input)
+		return err
+	})
+	return now, err
+}
+
+func (p *Pods) change(ctx context.Context, in Installed, of journal.Subject, input journal.RookPodsInput) (journal.RookPodsFacts, error) {
+	object, err := p.object(ctx, of)
+	if err != nil {
+		return journal.RookPodsFacts{}, err
 	}
-	return journal.RookPodsFacts{}, err
+	now := object.facts(in, of)
+	if now.UID != of.UID {
+		return now, fmt.Errorf("change %s: %w: it has UID %s, not %s; it was left alone", PodsRef(of), kube.ErrOtherUID, now.UID, of.UID)
+	}
+	if input.Lacks(of.Kind, now) == "" {
+		return now, nil
+	}
+	if moved := input.Moved(of.Kind, now); moved != "" {
+		return now, fmt.Errorf("change %s: %w: %s; it was left alone", PodsRef(of), kube.ErrConflict, moved)
+	}
+	raw, err := p.write(ctx, of, object, input)
+	return p.changed(in, of, input, raw, err)
 }
 
 // write makes the change in the object as it was read, and in no other.

@@ -115,26 +115,29 @@ func (c *Custom) version(ctx context.Context) (version Version, unknown string, 
 
 // ChangeResource implements [Resources].
 func (c *Custom) ChangeResource(ctx context.Context, of journal.Subject, change journal.RookChange) (journal.RookFacts, error) {
+	var facts journal.RookFacts
+	err := kube.Retry(kube.ErrConflict, func() (err error) {
+		facts, err = c.changeResource(ctx, of, change)
+		return err
+	})
+	return facts, err
+}
+
+func (c *Custom) changeResource(ctx context.Context, of journal.Subject, change journal.RookChange) (journal.RookFacts, error) {
 	ref := ResourceRef(of)
-	var err error
-	for range writeTries {
-		var now resourceObject
-		if now, err = c.read(ctx, ref); err != nil {
-			return journal.RookFacts{}, err
-		}
-		var facts journal.RookFacts
-		if facts, err = c.complete(ctx, of, now); err != nil {
-			return journal.RookFacts{}, err
-		}
-		if err := mayChange(ref, of, now, facts, change); err != nil || change.Lacks(facts) == "" {
-			return facts, err
-		}
-		raw, patchErr := c.objects.PatchObject(ctx, ref, now.patch(change))
-		if err = patchErr; !errors.Is(err, kube.ErrConflict) {
-			return c.changed(ctx, of, change, raw, err)
-		}
+	now, err := c.read(ctx, ref)
+	if err != nil {
+		return journal.RookFacts{}, err
 	}
-	return journal.RookFacts{}, err
+	facts, err := c.complete(ctx, of, now)
+	if err != nil {
+		return journal.RookFacts{}, err
+	}
+	if err := mayChange(ref, of, now, facts, change); err != nil || change.Lacks(facts) == "" {
+		return facts, err
+	}
+	raw, err := c.objects.PatchObject(ctx, ref, now.patch(change))
+	return c.changed(ctx, of, change, raw, err)
 }
 
 // mayChange returns an error if the change was meant for another object, or for another state of it.

@@ -70,11 +70,13 @@ func (c *Client) RemoveStorageNode(ctx context.Context, node StorageNode) (json.
 	if node.Name == "" {
 		return nil, nil
 	}
-	for range writeTries {
-		removed, err := c.removeStorageNode(ctx, node)
-		if !errors.Is(err, errMoved) {
-			return removed, err
-		}
+	var removed json.RawMessage
+	err := kube.Retry(errMoved, func() (err error) {
+		removed, err = c.removeStorageNode(ctx, node)
+		return err
+	})
+	if !errors.Is(err, errMoved) {
+		return removed, err
 	}
 	return nil, fmt.Errorf("take node %s off CephCluster %s/%s: %w: %w; it is tried again",
 		node.Name, Namespace, ClusterName, kube.ErrConflict, errMoved)
@@ -106,10 +108,9 @@ func (c *Client) AddStorageNode(ctx context.Context, node StorageNode) error {
 	if node.Name == "" || len(node.Entry) == 0 {
 		return nil
 	}
-	for range writeTries {
-		if err := c.addStorageNode(ctx, node); !errors.Is(err, errMoved) {
-			return err
-		}
+	err := kube.Retry(errMoved, func() error { return c.addStorageNode(ctx, node) })
+	if !errors.Is(err, errMoved) {
+		return err
 	}
 	return fmt.Errorf("put node %s back on CephCluster %s/%s: %w: %w; it is tried again",
 		node.Name, Namespace, ClusterName, kube.ErrConflict, errMoved)

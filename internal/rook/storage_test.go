@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 )
@@ -93,7 +94,7 @@ func TestAListThatMovesForEverIsAConflict(t *testing.T) {
 	if _, err := client.RemoveStorageNode(t.Context(), StorageNode{ClusterUID: "c1", Name: "w1"}); !errors.Is(err, kube.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
-	if len(s.writes()) != writeTries {
+	if len(s.writes()) != retry.DefaultRetry.Steps {
 		t.Errorf("%d tries", len(s.writes()))
 	}
 }

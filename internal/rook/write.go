@@ -14,19 +14,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// writeTries is how often a write is tried when somebody else was faster.
-const writeTries = 5
-
 // ScaleDown implements [API]. kURL's permissions allow neither a patch nor the
 // scale subresource, so the whole object is read and written.
 func (c *Client) ScaleDown(ctx context.Context, name, uid string) error {
-	var err error
-	for range writeTries {
-		if err = c.scaleDown(ctx, name, uid); !errors.Is(err, kube.ErrConflict) {
-			return err
-		}
-	}
-	return err
+	return kube.Retry(kube.ErrConflict, func() error { return c.scaleDown(ctx, name, uid) })
 }
 
 func (c *Client) scaleDown(ctx context.Context, name, uid string) error {

@@ -79,7 +79,8 @@ func (machine) Table() fsm.Table {
 	open := fsm.Names(Pending, Refused)
 	return fsm.Table{
 		Name: Name, Title: "A kubelet's request for a serving certificate",
-		About: "Its identity is the UID of the CertificateSigningRequest. What EKCO refuses stays pending in the Kubernetes API, where others may decide on it.",
+		About: "Its identity is the UID of the CertificateSigningRequest. What EKCO refuses stays pending in the Kubernetes API,\n" +
+			"where other clients may approve or deny it.",
 
 		Attention: map[journal.State]fsm.Attention{Refused: {
 			After:  refusedGrace,
@@ -87,11 +88,11 @@ func (machine) Table() fsm.Table {
 		}},
 		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
 		Transitions: []fsm.Transition{
-			{Event: "approved", From: open, To: string(Approved), When: "it was approved, by EKCO or by somebody else", Tells: toldApproved},
-			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "something is against it", Tells: tells(func(r *Request) string { return r.verdict.Reason })},
-			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "nothing is against it any more", Tells: tells(func(*Request) string { return "nothing is against it any more" })},
-			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or is not looked at any more", Tells: tells(func(r *Request) string { return r.Ended })},
-			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "it is looked at again", Tells: tells(func(*Request) string { return "it is looked at again" })},
+			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: toldApproved},
+			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: tells(func(r *Request) string { return r.verdict.Reason })},
+			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "none of its checks fails any more", Tells: tells(func(*Request) string { return "nothing is against it any more" })},
+			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: tells(func(r *Request) string { return r.Ended })},
+			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tells(func(*Request) string { return "it is looked at again" })},
 		},
 	}
 }

@@ -12,8 +12,8 @@ import (
 func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "Envoy",
-		About: "The Envoy of one DaemonSet on one node, called NODE/DAEMONSET. Its pods come and go; where Envoy is no DaemonSet, each of its pods has a machine of its own.\n" +
-			"There is none as long as no pod was unready.",
+		About: "The Envoy of one DaemonSet on one node, called NODE/DAEMONSET. If Envoy is no DaemonSet, each of its\n" +
+			"pods has its own machine. There is none until a pod was unready.",
 		Initial: string(Unready), Over: fsm.Names(Ready),
 		Transitions: []fsm.Transition{
 			{Event: "restart", From: fsm.Names(Unready, NodeLost, Ready), To: string(Restarting), When: "a restart-envoy action is open", Tells: tells("its pod is being replaced")},

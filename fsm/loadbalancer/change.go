@@ -123,14 +123,14 @@ func (changer) Table() fsm.Table {
 	}
 	return fsm.Table{
 		Name: ChangeMachine, Title: "where kubelets find the API server",
-		About:   "One thing, `cluster`, once somebody has asked for it by `ekco change-load-balancer`: the kubeconfigs of all nodes.",
+		About:   "One entry, `cluster`, after the first `ekco change-load-balancer`: the kubeconfigs of all nodes.",
 		Initial: string(Partly),
 		Attention: map[journal.State]fsm.Attention{Partly: {
 			Advice: "repair what the reason names, then run the same command again: ekco change-load-balancer --server=SERVER, with --internal and --exclude as before",
 		}},
 		Transitions: []fsm.Transition{
 			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: told},
-			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes lead to the address, and their kubelets are back", Tells: told},
+			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes have the address, and their kubelets are back", Tells: told},
 			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is left, or the action ended early", Tells: partly},
 		},
 	}

@@ -40,14 +40,15 @@ func kinds() []fsm.ActionKind {
 func (machine) Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "the load balancer on a node",
-		About:   "HAProxy in front of the API servers, one on each node and called like it. It is in step when it was proved to run with the primaries and the manifest that it shall have. The ConfigMap `update-internallb` is one more thing: it is in step when it says which nodes are.",
+		About: "HAProxy in front of the API servers, one on each node and with the node's name. It is InStep when it was verified\n" +
+			"to run with the current primaries and manifest. The ConfigMap `update-internallb` is InStep when it lists the present nodes.",
 		Initial: string(Behind), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
 			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Tells: tells("it is brought in step")},
-			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was proved to run with the primaries, the image and the file version; the ConfigMap says what it shall", Tells: toldReached},
-			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was started anew, or nothing is proved; the ConfigMap says something else", Tells: toldBehind},
+			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was verified to run with the primaries, the image and the file version; the ConfigMap is up to date", Tells: toldReached},
+			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was restarted, or its state is not verified; the ConfigMap is out of date", Tells: toldBehind},
 			{Event: "removed", From: fsm.Names(Behind, Updating, InStep), To: string(Removed), When: "the node is gone, or enable_internal_load_balancer is off", Tells: toldLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "there is such a node again, and enable_internal_load_balancer is on", Tells: tells("there is such a node again")},
+			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "the node exists again, and enable_internal_load_balancer is on", Tells: tells("there is such a node again")},
 		},
 	}
 }

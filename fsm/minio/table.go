@@ -13,15 +13,15 @@ func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "MinIO",
 		About: "MinIO in the namespace `minio_namespace`. The identity is the UID of its StatefulSet `ha-minio`, the highly available one;\n" +
-			"Deployment `minio` is the single one.",
+			"Deployment `minio` is standalone MinIO.",
 		Initial: string(Single), Over: fsm.Names(Absent),
 		Transitions: []fsm.Transition{
 			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Tells: tells("its data is copied to the highly available one")},
-			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` led to `ha-minio`", Tells: tells("the migration ended before the switch")},
-			{Event: "highly-available", From: fsm.Names(Single, Migrating), To: string(HA), When: "Service `minio` leads to `ha-minio`", Tells: toldService},
-			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "it does not", Tells: toldService},
-			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet, or none with the annotation `kurl.sh/desired-scale`, or EKCO shall not look", Tells: tells("EKCO does nothing about it any more")},
-			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is one again", Tells: tells("it is there again")},
+			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Tells: tells("the migration ended before the switch")},
+			{Event: "highly-available", From: fsm.Names(Single, Migrating), To: string(HA), When: "Service `minio` selects `ha-minio`", Tells: toldService},
+			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "Service `minio` does not select `ha-minio`", Tells: toldService},
+			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Tells: tells("EKCO does nothing about it any more")},
+			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Tells: tells("it is there again")},
 		},
 	}
 }

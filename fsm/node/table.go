@@ -27,7 +27,7 @@ func Table() fsm.Table {
 		Initial: string(Healthy), Finals: []string{string(Purged)}, Over: fsm.Names(Purged, Gone),
 		Entrances: []fsm.Entrance{
 			{Event: eventAdopted, To: string(Unknown), When: "an action is adopted for a node that the journal does not know"},
-			{Event: eventTraced, To: string(Gone), When: "a person asked for a node that nobody knows, and something is left of it"},
+			{Event: eventTraced, To: string(Gone), When: "a person purges a node that EKCO never saw, and something is left of it"},
 		},
 		Transitions: []fsm.Transition{
 			{Event: eventLost, From: fsm.Names(Healthy, Gone), To: string(Unknown), When: "the node has the unreachable taint", Tells: toldLost},

@@ -72,14 +72,14 @@ func (m machine) Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "What Rook gives its pods",
 		About: "ConfigMap `rook-ceph/rook-ceph-operator-config`; the MDS of the CephFilesystem `ceph_filesystem`, by the filesystem's\n" +
-			"UID after `mds-of-`; and, where `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
+			"UID after `mds-of-`; and, if `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
 			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes call for", Tells: m.Tells("it differs from what the settings and the number of nodes call for")},
 			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: m.Tells("it is being changed")},
-			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "nothing is to be changed about it", Tells: m.Tells("nothing is to be changed about it")},
-			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "there is no such object any more, or EKCO shall not look", Tells: m.TellsLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "there is such an object again, and EKCO shall look", Tells: m.Tells("it is back")},
+			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: m.Tells("nothing is to be changed about it")},
+			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "the object is deleted, or the settings exclude it", Tells: m.TellsLost},
+			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Tells: m.Tells("it is back")},
 		},
 	}
 }

@@ -78,7 +78,7 @@ var actionRows = []Row{
 		return fmt.Sprintf("%s: %s asked it to stop%s", e.Action, e.Actor, Because(p.Reason))
 	})},
 	{
-		Type: journal.TypeActionEnded, Tone: Good, ByWorker: true, Wakes: true,
+		Type: journal.TypeActionEnded, ByWorker: true, Wakes: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionEnded) string {
 			return fmt.Sprintf("%s: ended, %s", e.Action, Ended(p.Outcome, p.Reason))
 		}),

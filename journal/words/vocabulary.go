@@ -82,7 +82,25 @@ func (v *Vocabulary) Sentence(e journal.Decoded) string {
 }
 
 // Tone returns what the event means.
-func (v *Vocabulary) Tone(e journal.Event) Tone { return v.row(e).Tone }
+func (v *Vocabulary) Tone(e journal.Decoded) Tone {
+	switch p := e.Body.(type) {
+	case *journal.ActionEnded:
+		return EndTone(p.Outcome)
+	case *journal.StepDone:
+		if _, why := NotDone(p); why != "" {
+			return Bad
+		}
+	}
+	return v.row(e.Event).Tone
+}
+
+// EndTone returns what the end of an action means.
+func EndTone(outcome journal.Outcome) Tone {
+	if outcome == journal.OutcomeDone || outcome == journal.OutcomeDryRun {
+		return Good
+	}
+	return Doubtful
+}
 
 // Line returns what the loop logs of the event, if anything.
 func (v *Vocabulary) Line(e journal.Decoded) (Line, bool) {

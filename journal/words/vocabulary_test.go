@@ -48,7 +48,7 @@ func TestWhatACapabilityBringsShowsUpWithoutAnEditOfTheEngine(t *testing.T) {
 	if note, said := v.Note(out); !said || note != (Note{Reason: "LampOut", Message: "it went out", Warning: true, About: hall}) {
 		t.Errorf("the Kubernetes Event is %+v", note)
 	}
-	if v.Tone(out.Event) != Bad || !v.Wakes(out.Event) {
+	if v.Tone(out) != Bad || !v.Wakes(out.Event) {
 		t.Error("it has no tone, or wakes nobody")
 	}
 	if got := v.Components(); !slices.Equal(got, []string{"lamp", "action", "policy", "operator", "journal"}) {
@@ -71,7 +71,7 @@ func TestWordsForThingsOfOneKindComeBeforeThoseForAll(t *testing.T) {
 	v := New(Component{Rows: rows})
 	for kind, want := range map[string]string{"Lamp": "dark", "Node": "gone", "": "gone"} {
 		e := event(t, journal.TypeNodeGone, journal.Subject{Kind: kind}, journal.NodeGone{})
-		if got := v.Sentence(e); got != want || (v.Tone(e.Event) == Bad) != (kind == "Lamp") {
+		if got := v.Sentence(e); got != want || (v.Tone(e) == Bad) != (kind == "Lamp") {
 			t.Errorf("%q: %q", kind, got)
 		}
 	}

@@ -153,10 +153,7 @@ func (d *digest) acted(e journal.Decoded) {
 	case *journal.ActionReleased, *journal.StepStarted, *journal.ActionRetried:
 		line.outcome, line.tone, line.held = "open", doubtful, false
 	case *journal.ActionEnded:
-		line.end(e.Time, words.Ended(p.Outcome, p.Reason), doubtful)
-		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
-			line.tone = good
-		}
+		line.end(e.Time, words.Ended(p.Outcome, p.Reason), words.EndTone(p.Outcome))
 		delete(d.actions, e.Action)
 	}
 }

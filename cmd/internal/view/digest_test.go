@@ -248,4 +248,7 @@ func TestAStepThatCouldNotDoItsWorkIsShownAsNotDone(t *testing.T) {
 	if got := asText(t, s.events, "table", Options{Words: vocabulary}); !strings.Contains(got, "kubeconfig w1 is not done: node w1 is away") {
 		t.Errorf("the table is\n%s", got)
 	}
+	if got := asText(t, s.events, "table", Options{Words: vocabulary, Color: true}); strings.Contains(got, "\x1b[32m") || !strings.Contains(got, "\x1b[31mstep.done") || !strings.Contains(got, "\x1b[33maction.ended") {
+		t.Errorf("the table is green where nothing was done: %q", got)
+	}
 }

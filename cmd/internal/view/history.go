@@ -89,8 +89,8 @@ func (h *historyTable) Event(e journal.Event) error {
 			return err
 		}
 	}
-	kind := fmt.Sprintf("%-17s", Clean(string(e.Type)))
-	row := fmt.Sprintf("%7d  %-*s  %s  ", e.Seq, h.zone.width(), h.zone.stamp(e.Time), h.style.paint(h.words.Tone(e), kind))
+	kind, decoded := fmt.Sprintf("%-17s", Clean(string(e.Type))), e.Decoded()
+	row := fmt.Sprintf("%7d  %-*s  %s  ", e.Seq, h.zone.width(), h.zone.stamp(e.Time), h.style.paint(h.words.Tone(decoded), kind))
 	if h.wide {
 		cause := "-"
 		if e.Cause != 0 {
@@ -98,7 +98,7 @@ func (h *historyTable) Event(e journal.Event) error {
 		}
 		row += fmt.Sprintf("%-20s  %-7s  %-28s  %-36s  ", Clean(e.Actor), cause, orDash(Clean(subject(e.Subject))), orDash(Clean(e.Subject.UID)))
 	}
-	_, err := fmt.Fprintln(h.w, row+h.zone.within(Sentence(h.words, e.Decoded())))
+	_, err := fmt.Fprintln(h.w, row+h.zone.within(Sentence(h.words, decoded)))
 	return err
 }
 

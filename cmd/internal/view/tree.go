@@ -226,10 +226,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 		}
 	case *journal.ActionEnded:
 		b.goesOn(e.Time, b.waiting()...)
-		b.outcome, b.tone = words.Ended(p.Outcome, p.Reason), doubtful
-		if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
-			b.tone = good
-		}
+		b.outcome, b.tone = words.Ended(p.Outcome, p.Reason), words.EndTone(p.Outcome)
 	default:
 		return false
 	}
@@ -238,7 +235,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 
 // remark adds what the event says as a line of its own.
 func (b *branch) remark(e journal.Decoded, v *words.Vocabulary) {
-	tone := v.Tone(e.Event)
+	tone := v.Tone(e)
 	if e.Err != nil {
 		tone = doubtful
 	}

@@ -26,7 +26,7 @@ const mostFacts = 64
 
 // tell shows an event that belongs to no action.
 func (t *tree) tell(e journal.Decoded) error {
-	told := &fact{sentence: Sentence(t.words, e), tone: t.words.Tone(e.Event), first: e.Time, last: e.Time, times: 1}
+	told := &fact{sentence: Sentence(t.words, e), tone: t.words.Tone(e), first: e.Time, last: e.Time, times: 1}
 	if t.live || !repeats(e) {
 		if err := t.flushFacts(); err != nil {
 			return err

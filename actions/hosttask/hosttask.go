@@ -54,6 +54,8 @@ type Outcome struct {
 	Missing string `json:"missing,omitempty"`
 	// Failed is set with Missing if the program may have run.
 	Failed bool `json:"failed,omitempty"`
+	// ReadOnly is set with Failed if the program could change nothing on the node.
+	ReadOnly bool `json:"read_only,omitempty"`
 	// Worse is set with Failed if the node was worse off after the change.
 	Worse bool `json:"worse,omitempty"`
 	// Because is the reason that [Work.Unless] gave.
@@ -151,9 +153,9 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
 			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // any other pod is kept, and Prove reads what came of it
 				if err = cmp.Or(err, unseen); err != nil {
-					return r.answer(err, in.Task.Node, r.patient(step), repeated)
+					return r.answer(err, in.Task, r.patient(step), repeated)
 				}
-				return r.lacking(in.Task.Node, Outcome{Missing: notRun(repeated) + why, Because: why, Failed: repeated})
+				return r.lacking(in.Task, Outcome{Missing: notRun(repeated) + why, Because: why, Failed: repeated})
 			}
 		}
 	}
@@ -163,7 +165,7 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 		ran = true
 		err = r.try(ctx, step, in)
 	}
-	return r.answer(err, in.Task.Node, r.patient(step), ran)
+	return r.answer(err, in.Task, r.patient(step), ran)
 }
 
 // try waits until a task with [hosttask.Task.Trial] has reported its result, and confirms the change once it is
@@ -214,7 +216,7 @@ func (r run) patient(step actions.StepContext) bool {
 }
 
 // answer says what follows from that the pod was made, or not. ran is set if the program may have run.
-func (r run) answer(err error, on string, patient, ran bool) (json.RawMessage, error) {
+func (r run) answer(err error, task hosttask.Task, patient, ran bool) (json.RawMessage, error) {
 	var node *hosttask.NodeError
 	var foreign *hosttask.ForeignError
 	switch {
@@ -229,7 +231,7 @@ func (r run) answer(err error, on string, patient, ran bool) (json.RawMessage, e
 	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && patient:
 		return nil, err
 	case r.Partial:
-		return r.lacking(on, Outcome{Missing: err.Error(), Failed: ran})
+		return r.lacking(task, Outcome{Missing: err.Error(), Failed: ran})
 	case errors.As(err, &node), errors.As(err, &foreign):
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
@@ -237,9 +239,10 @@ func (r run) answer(err error, on string, patient, ran bool) (json.RawMessage, e
 }
 
 // lacking returns the outcome for a node on which the work could not be done.
-func (r run) lacking(node string, outcome Outcome) (json.RawMessage, error) {
+func (r run) lacking(task hosttask.Task, outcome Outcome) (json.RawMessage, error) {
+	outcome.ReadOnly = outcome.Failed && !task.Writes()
 	if r.Named {
-		outcome.Left = actions.LeftBecause("node "+node, outcome.Missing)
+		outcome.Left = actions.LeftBecause("node "+task.Node, outcome.Missing)
 	}
 	return json.Marshal(outcome)
 }
@@ -256,13 +259,13 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {
 		// One look that fails is no reason to give a program up that runs.
-		return r.without(in.Task.Node, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.patient(step))
+		return r.without(in.Task, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.patient(step))
 	}
 	switch seen.State {
 	case hosttask.Ended:
-		return r.ended(ctx, step, in.Task.Node, seen)
+		return r.ended(ctx, step, in.Task, seen)
 	case hosttask.Lost:
-		return r.without(in.Task.Node, Outcome{Missing: seen.Why, Worse: seen.Worse}, true)
+		return r.without(in.Task, Outcome{Missing: seen.Why, Worse: seen.Worse}, true)
 	case hosttask.Starting, hosttask.Running, hosttask.Reported:
 		return actions.Proof{Missing: "the program runs on node " + in.Task.Node + because(seen.Why)}, nil
 	case hosttask.Foreign:
@@ -279,12 +282,12 @@ func because(why string) string {
 }
 
 // without is the proof of a task that has no result.
-func (r run) without(node string, outcome Outcome, lost bool) (actions.Proof, error) {
+func (r run) without(task hosttask.Task, outcome Outcome, lost bool) (actions.Proof, error) {
 	if !r.Partial || !lost {
 		return actions.Proof{Missing: outcome.Missing, Lost: lost, Worse: outcome.Worse}, nil
 	}
 	outcome.Failed = true
-	outputs, err := r.lacking(node, outcome)
+	outputs, err := r.lacking(task, outcome)
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
@@ -297,10 +300,10 @@ func (w Work) read(result json.RawMessage) (json.RawMessage, error) {
 }
 
 // ended is the proof of a task that has its result.
-func (r run) ended(ctx context.Context, step actions.StepContext, node string, seen hosttask.Seen) (actions.Proof, error) {
+func (r run) ended(ctx context.Context, step actions.StepContext, task hosttask.Task, seen hosttask.Seen) (actions.Proof, error) {
 	result, err := r.read(seen.Result)
 	if err != nil {
-		return r.without(node, Outcome{Missing: err.Error()}, true)
+		return r.without(task, Outcome{Missing: err.Error()}, true)
 	}
 	if r.Lacks != nil {
 		if why, err := r.Lacks(ctx, step, result); err != nil || why != "" {

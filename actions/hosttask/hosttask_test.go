@@ -14,6 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask/hosttasksim"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 func TestATaskIsRunOnEachNodeAndItsOutcomeIsOnRecord(t *testing.T) {
@@ -273,6 +274,30 @@ func TestWhatCannotBeHadOfANodeIsAnOutcomeWhereThatIsEnough(t *testing.T) {
 		}
 		e.clean()
 	})
+}
+
+// TestWhatOnlyReadsIsNotDonePartly: whether its pod never started or its program failed.
+func TestWhatOnlyReadsIsNotDonePartly(t *testing.T) {
+	for want, write := range map[string]bool{"not done": false, "not done, or only partly": true} {
+		for _, program := range []hosttasksim.Program{{Waits: "ErrImagePull"}, {Failed: "the paint is dry"}} {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				e := newEstate(w, "a")
+				e.partial, e.paths = true, []hosttask.Path{{Host: "/etc", At: "/etc"}, {Host: "/wall", At: "/wall", Write: write}}
+				e.Set("a", program)
+				e.ask()
+				e.Start(e.config()).End()
+				for _, event := range e.Events() {
+					if done, is := event.Decoded().Body.(*journal.StepDone); is && done.Step == "paint a" {
+						if how, why := words.NotDone(done); how != want || why == "" {
+							t.Errorf("%+v: it is %q: %q, want %q", program, how, why, want)
+						}
+						return
+					}
+				}
+				t.Errorf("%+v: it has not ended", program)
+			})
+		}
+	}
 }
 
 func TestACancelWithdrawsWhatRuns(t *testing.T) {

@@ -37,6 +37,7 @@ type estate struct {
 	// uncounted leaves out how many pods there were.
 	uncounted bool
 	partial   bool
+	paths     []hosttask.Path
 	limit     time.Duration
 	// verify is that of a task with a trial, nil for one without.
 	verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
@@ -69,7 +70,7 @@ func (e *estate) plan(work shape.Work) func(context.Context, journal.ActionRecor
 		for _, node := range e.nodes {
 			_, _, err = work.Plan(&plan, hosttask.Task{
 				Name: "paint", Node: node, NodeUID: "uid-" + node, Image: "replicated/ekco:v1", Args: []string{"paint"},
-				Limit: journal.Duration(e.limit), Trial: e.verify != nil, LosesNode: e.verify != nil,
+				Limit: journal.Duration(e.limit), Paths: e.paths, Trial: e.verify != nil, LosesNode: e.verify != nil,
 			}, journal.PlannedStep{Domains: actions.NoDomains})
 			if err != nil {
 				return journal.Plan{}, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +51,11 @@ type Task struct {
 	Trial bool `json:"trial,omitempty"`
 	// Grace is how long the program may take to end after SIGTERM; zero means 5 s.
 	Grace journal.Duration `json:"grace,omitzero"`
+}
+
+// Writes reports whether it can change anything on its host.
+func (t Task) Writes() bool {
+	return t.Privileged || t.Trial || slices.ContainsFunc(t.Paths, func(p Path) bool { return p.Write })
 }
 
 // Program is a program of another image.

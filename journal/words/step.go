@@ -65,11 +65,12 @@ func forced(p *journal.StepNoted) string {
 // NotDone returns why a step ended without doing its work, or "", and how to call that.
 func NotDone(p *journal.StepDone) (how, why string) {
 	var outputs struct {
-		Missing any  `json:"missing"`
-		Failed  bool `json:"failed"` // it may have changed something
+		Missing  any  `json:"missing"`
+		Failed   bool `json:"failed"`    // it may have begun
+		ReadOnly bool `json:"read_only"` // it could change nothing
 	}
 	_ = json.Unmarshal(p.Outputs, &outputs) // most steps leave something else
-	if why, _ = outputs.Missing.(string); outputs.Failed {
+	if why, _ = outputs.Missing.(string); outputs.Failed && !outputs.ReadOnly {
 		return "not done, or only partly", why
 	}
 	return "not done", why

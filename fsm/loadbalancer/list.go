@@ -86,9 +86,9 @@ func (l *list) said(says string) bool {
 	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(says)
 }
 
-// wants has it say which nodes there are once all that are ready are in step.
+// wants has it say which nodes there are once all are in step that are ready and not paused.
 func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
-	if t != s.list || !s.settled || l.said(s.says) {
+	if t != s.list || !s.settled(w) || l.said(s.says) {
 		return
 	}
 	due, may := t.Again(journal.ActionNoteLoadBalancers, w.Policy, backoff)
@@ -102,7 +102,7 @@ func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
 
 func (l *list) request(s *sum) journal.ActionRequested {
 	return journal.ActionRequested{
-		Reason: "all nodes that are ready have their load balancer in step",
+		Reason: "all nodes that are ready and not paused have their load balancer in step",
 		Input:  journal.LoadBalancerListInput{UID: l.Facts.UID, List: s.says},
 	}
 }
@@ -121,12 +121,13 @@ func (l *list) obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 }
 
 // outdated says that it shall say something else by now, unless it is being written.
-func (l *list) outdated(rec *journal.ActionRecord, s *sum) string {
+func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
+	s := sumOf(w)
 	input, err := journal.InputOf[journal.LoadBalancerListInput](rec.Request)
 	switch {
 	case err != nil, s.list == nil, len(rec.Steps) > 0 && rec.Stalled == nil:
 		return ""
-	case !s.settled:
+	case !s.settled(w):
 		return "a node is not in step any more"
 	case input.List != s.says:
 		return "there are other nodes by now"

@@ -67,6 +67,33 @@ func TestTheListIsWrittenWhenAllThatAreReadyAreInStepAndWhoDeletesItHasAllWritte
 	w.wants("update w1 10.0.0.1")
 }
 
+// TestListDoesNotWaitForAPausedNode: kURL's installer waits for the list.
+func TestListDoesNotWaitForAPausedNode(t *testing.T) {
+	w := newWorld(t)
+	w.seeList("u-1", "")
+	w.started["w2"] = w.Now
+	for _, node := range []string{"p1", "w1", "w2"} {
+		w.see(node, true)
+	}
+	w.wants("update w1 10.0.0.1")
+	w.ends("w1", journal.OutcomeDone)
+	w.wants("update w2 10.0.0.1")
+	w.ends("w2", journal.OutcomeDone)
+	w.Write(journal.Draft{Type: journal.TypePauseSet, Subject: journal.NodeSubject("w2", ""), Payload: journal.PauseSet{}})
+	w.wants("update p1 10.0.0.1")
+	w.Pass(time.Second)
+	w.started["w2"] = w.Now // HAProxy was restarted, so that it is not in step
+	w.see("w2", true)
+	if w.Decide(); w.Open(listSubject) != nil {
+		t.Error("it is written while a node is not in step that is not paused")
+	}
+	w.ends("p1", journal.OutcomeDone)
+	w.notes("u-1", "p1 true 10.0.0.1,w1 false 10.0.0.1,w2 false 10.0.0.2", "u-1")
+	w.Write(journal.Draft{Type: journal.TypePauseCleared, Subject: journal.NodeSubject("w2", ""), Payload: journal.PauseCleared{}})
+	w.Pass(lookBackoff)
+	w.wants("update w2 10.0.0.1")
+}
+
 func TestWhatWasAskedForBeforeTheListWasDeletedIsDoneAgain(t *testing.T) {
 	w := newWorld(t)
 	w.seeList("u-1", "")

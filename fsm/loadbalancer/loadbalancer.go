@@ -357,7 +357,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 // wants any more.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	if l := listOf(t); l != nil {
-		return l.outdated(rec, sumOf(w))
+		return l.outdated(rec, w)
 	}
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
 	if err != nil || t.FactsSeq == 0 || begun(t.Name, rec) && (rec.Stalled == nil || !of(t).Facts.Ready) {

@@ -28,11 +28,11 @@ type sum struct {
 	// looks are the load balancers in step, look is the one of them whose last check is the oldest; nil for none.
 	looks []*fsm.Thing
 	look  *fsm.Thing
-	// list is the ConfigMap, nil if none is known. says is its wanted content, settled whether all
-	// nodes that are ready are in step.
-	list    *fsm.Thing
-	says    string
-	settled bool
+	// list is the ConfigMap, nil if none is known. says is its wanted content. behind are the load balancers of
+	// nodes that are ready, and which are not in step.
+	list   *fsm.Thing
+	says   string
+	behind []*fsm.Thing
 }
 
 // atOnce is the maximum number of open updates. It exceeds the limit of pods, since some updates only wait for
@@ -100,7 +100,6 @@ func (b *balancer) backend(name string, owners map[string]string) string {
 // arrange collects the load balancers to update, and the one to check next.
 func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 	open := openOn(w)
-	s.settled = len(s.primaries) > 0
 	for _, t := range all {
 		b := of(t)
 		if s.serves(w, t) {
@@ -119,11 +118,18 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		case open[t.Name] == nil && !s.serves(w, t):
 			s.waiting = append(s.waiting, t)
 		}
-		s.settled = s.settled && !b.Facts.Ready
+		if b.Facts.Ready {
+			s.behind = append(s.behind, t)
+		}
 	}
 	slices.SortFunc(s.waiting, func(a, b *fsm.Thing) int {
 		return cmp.Or(comparePrimaries(a, b), cmp.Compare(tried(a), tried(b)), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// settled reports whether all load balancers are in step, except on nodes that are not ready or that a person paused.
+func (s *sum) settled(w *fsm.World) bool {
+	return len(s.primaries) > 0 && !slices.ContainsFunc(s.behind, func(t *fsm.Thing) bool { return !isPaused(w, t) })
 }
 
 // trusted is the number of verified load balancers, or 0 while a node is lost: if a person pauses that one, each further

@@ -66,9 +66,9 @@ func (a *run) takesDomains(g *group) bool {
 	return a.cfg.Domains != nil && len(g.domains) > 0 && !a.record.Request.DryRun
 }
 
-// takeDomains asks for the domains of steps that may start otherwise. The answer comes at
-// once, so that what their preflights said is still true then.
-func (a *run) takeDomains(g *group, steps []*stepState, start func()) {
+// takeDomains asks for the domains of steps that may start otherwise. Once they have them, the preflights that are
+// asked last are asked again: another action may have ended since, and left things worse.
+func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start func()) {
 	claim := fsm.Claim{Action: a.record.ID, Domains: g.domains}
 	g.busy = true
 	for _, s := range steps {
@@ -79,10 +79,21 @@ func (a *run) takeDomains(g *group, steps []*stepState, start func()) {
 		a.leaveDomains(g)
 		g.claimed = claim.Steps[0]
 	}
-	looking, asking := a.looking, a.asks(g, claim.Steps[0])
+	var names []string
+	for _, check := range checks {
+		if a.kind.askedLast(check.Preflight) {
+			names = append(names, check.Preflight)
+		}
+	}
+	looking, record, asking := a.looking, a.contextOf(steps[0].planned).Action, a.asks(g, claim.Steps[0])
 	asking.begin(HoldDomains)
 	a.async(func() func() {
 		taken, ok, err := a.cfg.Domains.Take(looking, claim)
+		var again []Check
+		var unasked error
+		if ok {
+			again, unasked = a.check(looking, a.kind, record, names, asking)
+		}
 		return func() {
 			a.asked(asking)
 			free(g, steps)
@@ -93,6 +104,9 @@ func (a *run) takeDomains(g *group, steps []*stepState, start func()) {
 				a.block(g, steps[0], Check{HoldDomains, Hold("cannot tell whether another action changes the same: " + err.Error()).About("unchecked")})
 			case !ok:
 				a.waitForDomains(g, steps[0], taken)
+			case unasked != nil, a.kind.gravest(a.heldForLoss(a.lasting(again)), a.record).Verdict.Kind != VerdictPass:
+				a.leaveDomains(g) // the next look puts on record why
+				g.wait(a.cfg.Retry)
 			default:
 				g.claimed = "" // what starts has it from now on
 				start()

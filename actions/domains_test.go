@@ -215,3 +215,31 @@ func TestStepsAreAskedForTogetherOnlyIfTheyTakeTheSame(t *testing.T) {
 		}
 	})
 }
+
+// lateDoor lets in once another action has left things worse.
+type lateDoor struct {
+	doorkeeper
+	guard *actionstest.Dial
+}
+
+func (d *lateDoor) Take(ctx context.Context, claim fsm.Claim) (fsm.Taken, bool, error) {
+	d.guard.Turn(actions.Hold("a node is worse off"))
+	return d.doorkeeper.Take(ctx, claim)
+}
+
+func TestWhatIsAskedLastIsAskedAgainOnceTheDomainIsHeld(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		guard := actionstest.Answering(actions.Pass())
+		door, k := &lateDoor{guard: guard}, &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		cfg := w.guardedBy(k, guard)
+		cfg.Domains, cfg.Kinds[0].Domains, cfg.Kinds[0].AskedLast = door, []string{"storage"}, []string{"X"}
+		w.requestTest()
+		r := w.Start(cfg)
+		w.Pass(time.Minute)
+		w.WantStory("requested", "planned 1", `held "a" by X`)
+		if _, left := door.saw(); !slices.Equal(left, []string{"a"}) || len(k.calls()) != 0 {
+			t.Errorf("left %q, did %q", left, k.calls())
+		}
+		r.Halt()
+	})
+}

@@ -31,7 +31,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 	}
 	startable := slices.DeleteFunc(slices.Clone(rest), func(s *stepState) bool { return found.proofs[s.planned.ID].err != nil })
 	if a.takesDomains(g) && len(startable) > 0 && !a.urgent(g, startable) {
-		a.takeDomains(g, startable, start)
+		a.takeDomains(g, startable, checks, start)
 		return
 	}
 	start()

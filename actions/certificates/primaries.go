@@ -93,7 +93,7 @@ func OfPrimaries(p Primaries) []actions.Definition {
 	return []actions.Definition{
 		{Kind: journal.ActionLookAtCertificates, Noun: "look", Expendable: true, Steps: lookSteps, Plan: p.planLook(look)},
 		{
-			Kind: journal.ActionRenewControlPlane, Noun: "renewal", Expendable: true, RetriesStalled: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
+			Kind: journal.ActionRenewControlPlane, Noun: "renewal", AskedLast: []string{AnotherAPIServer}, Expendable: true, RetriesStalled: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
 			Preflights: map[string]actions.Preflight{
 				AnotherAPIServer:  actions.PreflightFunc(p.anotherAnswers),
 				ControlPlaneRests: actions.PreflightFunc(rests),

@@ -489,6 +489,15 @@ func TestOnlyTheRenewalsPodMayChangeOwners(t *testing.T) {
 	}
 }
 
+// TestOtherAPIServersAreAskedOnceTheDomainIsHeld: a renewal that ended just before may have left one down.
+func TestOtherAPIServersAreAskedOnceTheDomainIsHeld(t *testing.T) {
+	for _, definition := range OfPrimaries(Primaries{}) {
+		if definition.Kind == journal.ActionRenewControlPlane && !slices.Contains(definition.AskedLast, AnotherAPIServer) {
+			t.Errorf("asked last are %q", definition.AskedLast)
+		}
+	}
+}
+
 // heard is a step that keeps what it was given.
 type heard struct {
 	heedful

@@ -352,8 +352,8 @@ type StepRecord struct {
 	// Open is set between step.started and step.done or step.failed: the
 	// effect may or may not have happened.
 	Open bool `json:"open,omitempty"`
-	// Worse is that of its failures, until the step is done or an attempt after an action.retried fails
-	// without it.
+	// Worse is set once one of its attempts left the node worse off, until the step is done: an attempt that failed for
+	// another reason says nothing of that.
 	Worse bool `json:"worse,omitempty"`
 	// KeptFrom is since when a step keeps its domains; see [PlannedStep.KeepsDomains].
 	KeptFrom time.Time `json:"kept_from,omitzero"`

@@ -213,7 +213,7 @@ func (r *ActionRecord) foldFailed(p *StepFailed) error {
 	step := r.Steps[p.Step]
 	step.Attempts = max(step.Attempts, p.Attempt)
 	if !p.Waits {
-		step.Worse = p.Worse || step.Worse && step.Failures > 0
+		step.Worse = p.Worse || step.Worse
 		step.Failures++
 	}
 	step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry

@@ -532,8 +532,10 @@ func TestNoOtherPrimaryIsRenewedAfterOneDidNotComeBack(t *testing.T) {
 	write(&journal.ActionRetried{})
 	wants("a retry", true)
 	write(bad)
-	wants("a failure after the retry", false)
-	write(&journal.StepFailed{Step: step, Attempt: 2, Error: "x", Worse: true})
+	wants("a failure after the retry", true)
+	w.S.Actions[first.ID] = new(w.S.Actions[first.ID].Adopted(journal.Event{}))
+	write(bad)
+	wants("a failure after it was adopted", true)
 	write(&journal.StepDone{Step: step, Attempt: 3})
 	wants("success", false)
 }

@@ -26,6 +26,11 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	if err := rec.Fold(e, payload); err != nil {
 		s.Problem(e, "%v", err)
 	}
+	if t := s.Things[Key(rec.Subject)]; t != nil {
+		if folder, ok := t.machine.Machine.(StepFolder); ok {
+			folder.Stepped(t, rec, e, payload)
+		}
+	}
 	s.stepFor(rec, payload)
 	if held && !waits(rec) {
 		s.stepAction(rec, actionRelease)

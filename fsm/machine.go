@@ -91,6 +91,12 @@ type ActionFolder interface {
 	Ended(s *State, t *Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool)
 }
 
+// StepFolder is a [Machine] that keeps with its things what becomes of the steps of actions.
+type StepFolder interface {
+	// Stepped is told of an event of an open action, after it was folded into the record.
+	Stepped(t *Thing, rec *journal.ActionRecord, e journal.Event, payload journal.Payload)
+}
+
 // Adopter is a [Machine] that knows what a thing is of which the journal knows
 // nothing but an adopted action.
 type Adopter interface {

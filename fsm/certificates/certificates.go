@@ -68,8 +68,8 @@ type certificates struct {
 	RenewedBy string    `json:"renewed_by,omitempty"`
 	// Looked is the last look at those of a control plane.
 	Looked looked `json:"looked,omitzero"`
-	// FailedTries is how many tries of the open renewal of a control plane had failed when the last look was requested.
-	FailedTries int `json:"tried,omitempty"`
+	// Failed is set if a try to renew those of a control plane failed since the last look was requested.
+	Failed bool `json:"failed,omitempty"`
 	// ChangedAt is when the last renewal that replaced a certificate of this control plane ended.
 	ChangedAt time.Time `json:"changed_at,omitzero"`
 	// Worse is set if the node stopped being ready during that renewal or soon after it, until it is ready again.

@@ -17,6 +17,7 @@ type machine struct{ fsm.Objects }
 var (
 	_ fsm.Observing    = machine{}
 	_ fsm.ActionFolder = machine{}
+	_ fsm.StepFolder   = machine{}
 	_ fsm.Pausable     = machine{}
 	_ fsm.Detailed     = machine{}
 	_ fsm.Measured     = machine{}
@@ -184,10 +185,17 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Opened records how many tries of the renewal had failed when a look was requested.
-func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
+// Opened implements [fsm.ActionFolder]: a look shows what the tries before it left.
+func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind == journal.ActionLookAtCertificates {
-		of(t).FailedTries, _ = tries(s, t)
+		of(t).Failed = false
+	}
+}
+
+// Stepped implements [fsm.StepFolder].
+func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, _ journal.Event, payload journal.Payload) {
+	if p, is := payload.(*journal.StepFailed); is && rec.Kind == journal.ActionRenewControlPlane && !p.Waits && !renewal(rec).Done() {
+		of(t).Failed = true
 	}
 }
 

@@ -194,15 +194,14 @@ func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
 // lookDue returns when somebody is to look again, and whether.
 func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 	last, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
-	_, atWork := tries(w.State, t)
 	switch {
 	case last == nil:
 		return time.Time{}, true
 	case last.Outcome == journal.OutcomeDryRun: // which leaves nothing that tells of which node it was
 		return time.Time{}, !w.Policy.DryRun
-	case atWork: // what is there now may be undone
+	case atWork(w.State, t): // what is there now may be undone
 		return time.Time{}, false
-	case c.failedSince(w.State, t):
+	case c.Failed:
 		return time.Time{}, true
 	case c.Looked.UID != c.Facts.On.UID:
 		return time.Time{}, true
@@ -218,22 +217,11 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 	return last.At.Add(every(w)), true
 }
 
-// tries returns how many tries of the open renewal of a control plane failed. atWork is set while one runs, not if
-// it is held after a crash, and after one succeeded until the action ends.
-func tries(s *fsm.State, t *fsm.Thing) (failed int, atWork bool) {
+// atWork reports whether a try of the open renewal of a control plane runs, and is not held after a crash, or one
+// succeeded and the action has not ended.
+func atWork(s *fsm.State, t *fsm.Thing) bool {
 	rec := s.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
-	if rec == nil {
-		return 0, false
-	}
-	step := renewal(rec)
-	return step.Failures, step.Open && len(rec.Holds) == 0 || step.Done()
-}
-
-// failedSince reports whether a try failed since the last look was requested. There may be fewer tries than then, after
-// ekco retry.
-func (c *certificates) failedSince(s *fsm.State, t *fsm.Thing) bool {
-	failed, _ := tries(s, t)
-	return failed > 0 && failed != c.FailedTries
+	return rec != nil && (renewal(rec).Open && len(rec.Holds) == 0 || renewal(rec).Done())
 }
 
 // startedSince reports whether EKCO was started since the last look was requested. A look that the former EKCO
@@ -292,7 +280,7 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 		request.Reason = "nobody has looked at the certificates of this control plane yet"
 	case of(t).startedSince(w):
 		request.Reason = "EKCO was started"
-	case of(t).failedSince(w.State, t):
+	case of(t).Failed:
 		request.Reason = "a renewal failed and may have changed certificates"
 	case facts.On.Again != "" && t.FactsSeq > last.Seq:
 		request.Reason = facts.On.Again

@@ -70,9 +70,11 @@ type certificates struct {
 	Looked looked `json:"looked,omitzero"`
 	// Failed is set if a try to renew those of a control plane failed since the last look was requested.
 	Failed bool `json:"failed,omitempty"`
-	// ChangedAt is when the last renewal that replaced a certificate of this control plane ended.
+	// Trying is set from the beginning of a try to renew those of a control plane until it fails or the action ends.
+	Trying bool `json:"trying,omitempty"`
+	// ChangedAt is when the last such try failed, or the last renewal ended that replaced a certificate.
 	ChangedAt time.Time `json:"changed_at,omitzero"`
-	// Worse is set if the node stopped being ready during that renewal or soon after it, until it is ready again.
+	// Worse is set if the node stopped being ready during a try or soon after it, until it is ready again.
 	Worse bool `json:"worse,omitempty"`
 }
 

@@ -193,9 +193,17 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 }
 
 // Stepped implements [fsm.StepFolder].
-func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, _ journal.Event, payload journal.Payload) {
-	if p, is := payload.(*journal.StepFailed); is && rec.Kind == journal.ActionRenewControlPlane && !p.Waits && !renewal(rec).Done() {
-		of(t).Failed = true
+func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, e journal.Event, payload journal.Payload) {
+	if rec.Kind != journal.ActionRenewControlPlane || rec.Request.DryRun || renewal(rec).Done() {
+		return
+	}
+	switch p := payload.(type) {
+	case *journal.StepStarted:
+		of(t).Trying = true
+	case *journal.StepFailed:
+		if of(t).Trying = false; !p.Waits {
+			of(t).Failed, of(t).ChangedAt = true, e.Time
+		}
 	}
 }
 

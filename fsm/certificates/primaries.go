@@ -85,7 +85,7 @@ func renewal(rec *journal.ActionRecord) journal.StepRecord {
 func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 	if rec := worseAfter(w); rec != nil && rec.Subject != t.Subject {
 		node, _ := journal.ControlPlaneOn(rec.Subject)
-		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", ready(w, rec), "the renewal on node "+node+" left it worse off: "+renewal(rec).LastError)
+		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", !isLost(w.Things[fsm.Key(rec.Subject)], rec), "the renewal on node "+node+" left it worse off: "+renewal(rec).LastError)
 	}
 	for _, node := range lostAfter(w) {
 		if journal.ControlPlaneCertificates(node).Name != t.Name {
@@ -114,10 +114,10 @@ func lostAfter(w *fsm.World) []string {
 func (c *certificates) seen(was *journal.Primary, now time.Time) {
 	on := c.Facts.On
 	if on == nil || was == nil || on.UID != was.UID {
-		c.ChangedAt, c.Worse = time.Time{}, false
+		c.Trying, c.ChangedAt, c.Worse = false, time.Time{}, false
 		return
 	}
-	c.Worse = !on.Ready && (c.Worse || fsm.LostSoonAfter(c.ChangedAt, was.Ready, on.Ready, now))
+	c.Worse = !on.Ready && (c.Worse || was.Ready && c.Trying || fsm.LostSoonAfter(c.ChangedAt, was.Ready, on.Ready, now))
 }
 
 // urgentWithin is how long before its end a certificate is renewed in any case: with it, the API server serves
@@ -136,7 +136,7 @@ func worseAfter(w *fsm.World) (first *journal.ActionRecord) {
 		if rec.Kind != journal.ActionRenewControlPlane || len(rec.Steps) == 0 || rec.Request.DryRun || t == nil || t.GoneSeq != 0 || t.Machine() != Machine {
 			continue
 		}
-		worse := !ready(w, rec)
+		worse := isLost(t, rec)
 		for _, step := range rec.Steps {
 			worse = worse || step.Worse
 		}
@@ -147,10 +147,11 @@ func worseAfter(w *fsm.World) (first *journal.ActionRecord) {
 	return first
 }
 
-// ready reports whether the node of a renewal is ready, as far as EKCO knows.
-func ready(w *fsm.World, rec *journal.ActionRecord) bool {
-	on := of(w.Things[fsm.Key(rec.Subject)]).Facts.On
-	return on == nil || on.Ready
+// isLost reports whether the node of a renewal was lost during a try or soon after it. A try that another EKCO began is
+// blamed while it is open: this EKCO may never have seen the node ready.
+func isLost(t *fsm.Thing, rec *journal.ActionRecord) bool {
+	on := of(t).Facts.On
+	return on != nil && !on.Ready && (of(t).Worse || renewal(rec).Open)
 }
 
 // wantsOnPrimary wants a look at the certificates of a control plane now and then, and those renewed
@@ -256,17 +257,19 @@ func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Out
 	if len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &left) != nil {
 		left.Missing = "the last look came to nothing"
 	}
+	c, changed := of(t), step.Done() && len(left.Result.Rotated) > 0
 	switch {
 	case rec.Kind == journal.ActionLookAtCertificates:
-		of(t).Looked = looked{input.UID, left.Missing, rec.RequestedAt}
-	case step.Done() && len(left.Result.Rotated) > 0:
-		c := of(t)
+		c.Looked = looked{input.UID, left.Missing, rec.RequestedAt}
+		return
+	case changed:
 		c.RenewedAt, c.RenewedBy = step.DoneAt, rec.ID
 		if on := c.Facts.On; on != nil && on.UID == input.UID {
-			// A cancelled renewal blocks no other: the reason of the rule offers "ekco cancel".
-			c.ChangedAt, c.Worse = now, !on.Ready && outcome != journal.OutcomeCancelled
+			c.ChangedAt, c.Worse = now, !on.Ready
 		}
 	}
+	// A cancelled renewal blocks no other: the reason of the rule offers "ekco cancel".
+	c.Trying, c.Worse = false, c.Worse && (changed || !step.Done()) && outcome != journal.OutcomeCancelled
 }
 
 func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {

@@ -20,8 +20,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// dialPatience is how long an operator may take to say that it is there.
-const dialPatience = 3 * time.Second
+// dialPatience is how long an operator may take to say that it is there: on a busy host, seconds.
+const dialPatience = 10 * time.Second
 
 // Client asks the operator over its socket. It implements [Backend]; the Actor
 // of a request is ignored, because the operator finds out itself who asks.
@@ -34,7 +34,7 @@ var _ Backend = (*Client)(nil)
 
 // Dial returns a client of the operator that serves the socket. It returns
 // ErrNoOperator when nobody does, ErrNoAnswer when somebody holds the socket
-// and is silent for 3 s, ErrForbidden when the user may not ask.
+// and is silent for 10 s, ErrForbidden when the user may not ask.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	dialer := net.Dialer{Timeout: dialPatience}
 	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{

@@ -376,6 +376,33 @@ func TestAnOperatorThatIsSilentIsToldFromNone(t *testing.T) {
 	}
 }
 
+// lateListener takes its connections late, as on a host that is busy.
+type lateListener struct{ net.Listener }
+
+func (l lateListener) Accept() (net.Conn, error) {
+	<-time.After(4 * time.Second)
+	return l.Listener.Accept()
+}
+
+func TestASlowOperatorAnswers(t *testing.T) {
+	t.Parallel() // it waits for seconds
+	path := filepath.Join(t.TempDir(), "journal.sock")
+	listener, err := Listen(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = Serve(ctx, lateListener{listener}, &fakeBackend{}, quiet()) })
+	defer serving.Wait()
+	defer cancel()
+	client, err := Dial(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
+}
+
 func TestAnotherUserIsKeptOut(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("not root: cannot become another user; the guard is tested by TestThePeerIsJudgedByItsUID")

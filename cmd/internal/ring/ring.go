@@ -179,15 +179,27 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 		r.clock = clock.New(clock.Process())
 	}
 	r.store = &watchedStore{Store: cfg.Store, metrics: cfg.Metrics, log: cfg.Log}
-	state, err := Fold(ctx, cfg.Store, cfg.Capabilities.Machines()...)
+	state, unread, err := Fold(ctx, cfg.Store, cfg.Capabilities.Machines()...)
 	if err != nil {
 		return nil, err
 	}
 	r.state = state
 	r.lastSaved = state.Seq
+	if unread != nil {
+		r.replayed(ctx, unread)
+	}
 	r.clock.Continue(state.Clock.BootID, state.Clock.Zero)
 	r.began = r.clock.Now()
 	return r, r.prepare(ctx)
+}
+
+// replayed reports a snapshot that could not be decoded, and replaces it, so that the next
+// start does not find it again.
+func (r *Ring) replayed(ctx context.Context, unread error) {
+	text := fmt.Sprintf("the journal's snapshot could not be decoded, all events were replayed instead: %v", unread)
+	r.log.Warn(text)
+	r.cfg.Without = append(r.cfg.Without, text)
+	r.saveSnapshot(ctx)
 }
 
 // prepare builds what needs the journal's identity.
@@ -219,28 +231,29 @@ func (r *Ring) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Fold returns the state of the journal: its snapshot and every event since.
-func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capability) (*fsm.State, error) {
-	state := fsm.NewState(capabilities...)
+// Fold returns the state of the journal: its snapshot and every event since. A snapshot that
+// cannot be decoded is left out, and unread says why.
+func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capability) (state *fsm.State, unread, err error) {
 	snapshot, err := store.Snapshot(ctx)
 	switch {
 	case err == nil:
-		loaded, err := fsm.LoadState(snapshot, capabilities...)
-		if err == nil {
-			state = loaded
-		} else if !errors.Is(err, fsm.ErrOtherFold) {
-			return nil, fmt.Errorf("read the journal's snapshot: %w", err)
-		}
+		state, unread = fsm.LoadState(snapshot, capabilities...)
 	case !errors.Is(err, journal.ErrNoSnapshot):
-		return nil, fmt.Errorf("read the journal's snapshot: %w", err)
+		return nil, nil, fmt.Errorf("read the journal's snapshot: %w", err)
+	}
+	if state == nil {
+		state = fsm.NewState(capabilities...)
+	}
+	if errors.Is(unread, fsm.ErrOtherFold) {
+		unread = nil // as after each upgrade
 	}
 	for event, err := range store.Read(ctx, journal.Query{After: state.Seq}) {
 		if err != nil {
-			return nil, fmt.Errorf("replay the journal after event %d: %w", state.Seq, err)
+			return nil, nil, fmt.Errorf("replay the journal after event %d: %w", state.Seq, err)
 		}
 		state.Apply(event)
 	}
-	return state, nil
+	return state, unread, nil
 }
 
 // Run runs the ring until ctx ends, then stops it in order. It returns nil

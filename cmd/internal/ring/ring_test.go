@@ -3,6 +3,7 @@ package ring
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +95,47 @@ func TestAnOrderlyStopLeavesASnapshotAndItsReason(t *testing.T) {
 		last := events[len(events)-1]
 		if last.Type != journal.TypeOperatorStopped || snapshot.Seq != last.Seq {
 			t.Errorf("the journal ends with %s (%d), snapshot at %d", last.Type, last.Seq, snapshot.Seq)
+		}
+	})
+}
+
+func TestASnapshotThatDoesNotDecodeIsReplacedByAReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.addPods()
+		in := w.start(nil)
+		pass(time.Minute)
+		w.loseWorker()
+		pass(10 * time.Minute)
+		if err := in.stop(); err != nil {
+			t.Fatal(err)
+		}
+		want := w.machine("worker-2").State
+		for _, broken := range []string{"{", `{"state":{"seq":"seven"}}`, `{"state":{"seq":1}}`} {
+			snapshot, err := w.store.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot.State = []byte(broken)
+			if err := w.store.SaveSnapshot(t.Context(), snapshot); err != nil {
+				t.Fatal(err)
+			}
+			for _, says := range []bool{true, false} {
+				in := w.start(nil)
+				pass(time.Second)
+				status, err := in.Backend(nil).Status(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if said := strings.Contains(strings.Join(status.Absent, "\n"), "snapshot"); said != says {
+					t.Errorf("%s: the limitations are %q, want one about the snapshot: %t", broken, status.Absent, says)
+				}
+				if got := w.machine("worker-2").State; got != want || got == fsmnode.Healthy {
+					t.Errorf("%s: the node is %s, want %s", broken, got, want)
+				}
+				in.life.kill() // it saves no snapshot at its end
+				<-in.ended
+			}
 		}
 	})
 }

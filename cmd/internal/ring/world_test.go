@@ -305,7 +305,7 @@ func (in *incarnation) stop() error {
 // state returns the fold of the journal.
 func (w *world) state() *fsm.State {
 	w.t.Helper()
-	state, err := Fold(w.t.Context(), w.store, w.capabilities().Machines()...)
+	state, _, err := Fold(w.t.Context(), w.store, w.capabilities().Machines()...)
 	if err != nil {
 		w.t.Fatal(err)
 	}

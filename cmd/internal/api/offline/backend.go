@@ -198,7 +198,7 @@ func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.
 
 // fold returns what the journal says, and goes on by its clock.
 func (b *Backend) fold(ctx context.Context, store *bolt.Store) (*fsm.State, error) {
-	state, err := ring.Fold(ctx, store, b.machines...)
+	state, _, err := ring.Fold(ctx, store, b.machines...)
 	if err != nil {
 		return nil, err
 	}

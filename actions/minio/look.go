@@ -224,7 +224,11 @@ func (n *passNoter) progress(passed minio.Passed) error {
 
 // lookThrough has MinIO look whether all it keeps is on all drives, and make it so. It changes
 // nothing but for the better, so that it can be done again at any time.
-type lookThrough struct{ *copies }
+type lookThrough struct {
+	*copies
+	// leaves, unless it is nil, says why there need be no look, "" if there must.
+	leaves func(ctx context.Context) (string, error)
+}
 
 // Interruptible implements [actions.InterruptibleStep].
 func (lookThrough) Interruptible() bool { return true }
@@ -233,7 +237,15 @@ func (s lookThrough) Prove(ctx context.Context, step actions.StepContext) (actio
 	if gone, err := gone(ctx, s.api, step.Action); gone || err != nil {
 		return actions.Proof{Done: gone}, err
 	}
-	return proven(step)
+	proof, err := proven(step)
+	if err != nil || proof.Done || s.leaves == nil {
+		return proof, err
+	}
+	why, err := s.leaves(ctx)
+	if err != nil || why == "" {
+		return proof, err
+	}
+	return leftAlone(why)
 }
 
 func (s lookThrough) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {

@@ -98,8 +98,8 @@ type deleteSingleClaim struct{ *migrator }
 // Atomic implements [actions.AtomicStep].
 func (deleteSingleClaim) Atomic() bool { return true }
 
-// leftClaim is what becomes of a claim that is not deleted.
-type leftClaim struct {
+// leftOut is why something is not done.
+type leftOut struct {
 	Left string `json:"left"`
 }
 
@@ -130,7 +130,7 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 const keptUnread = "the claim minio-pv-claim is kept: the switch went without what was written to the single MinIO last, which may be on it; delete it once nobody misses anything"
 
 func leftAlone(why string) (actions.Proof, error) {
-	outputs, err := json.Marshal(leftClaim{why})
+	outputs, err := json.Marshal(leftOut{why})
 	return actions.Proof{Done: err == nil, Outputs: outputs}, err
 }
 

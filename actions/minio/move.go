@@ -43,11 +43,11 @@ func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Def
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
 		Plan: planMove(api),
 		Steps: map[string]actions.Step{
-			journal.StepLookBeforeMinio:  lookThrough{all},
+			journal.StepLookBeforeMinio:  lookThrough{copies: all},
 			journal.StepDeleteMinioClaim: deleteClaim{api},
 			journal.StepDeleteMinioPod:   deletePod{api, all, changed},
 			journal.StepAwaitMinioPod:    awaitPod{api},
-			journal.StepLookAfterMinio:   lookThrough{all},
+			journal.StepLookAfterMinio:   lookThrough{all, displaced{api, nodes}.other},
 		},
 		Preflights: map[string]actions.Preflight{
 			MinioStillToMove: stillToMove{api, nodes},
@@ -230,13 +230,13 @@ func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) act
 
 // back says what is lacking until another pod has the replica's place and its data is
 // restored, "" if nothing is, or there is no such MinIO any more. The key names what it is
-// about.
+// about. Of the other replicas a quorum will do: they may be those that are moved next.
 func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key, lacks string, err error) {
 	var plan journal.MinioMovePlan
 	if err := json.Unmarshal(record.Plan.Facts, &plan); err != nil {
 		return "", "", fmt.Errorf("read the facts of action %s: %w", record.ID, err)
 	}
-	live, lacks, err := api.Unready(ctx)
+	live, lacks, err := api.UnreadyReplica(ctx, plan.Pod.Name)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return "", "", nil

@@ -276,6 +276,37 @@ func TestAReplicaWithoutItsVolumeGetsNoOtherWhileDataIsRestored(t *testing.T) {
 	})
 }
 
+// TestBothReplicasOfAPurgedNodeAreMoved: the first move does not wait for the replica that is
+// moved after it.
+func TestBothReplicasOfAPurgedNodeAreMoved(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		s := installed(w)
+		s.placed("a", "a", "b", "b", "c", "c")
+		s.Lose("a")
+		s.kube.LoseNode("a")
+		for i := range 2 {
+			s.Remove(minio.PodRef(miniosim.Namespace, i))
+		}
+		s.Reconcile()
+		s.moves(0)
+		r := w.Start(w.Config(s.definitions()))
+		w.Pass(2 * time.Hour)
+		if last := s.LastLine(); strings.HasPrefix(last, "ended") || len(s.Spread()) != 5 {
+			t.Errorf("while node a may come back: %s; they are on %v", last, s.Spread())
+		}
+		s.kube.RemoveNode("a")
+		r.End()
+		if !strings.HasPrefix(s.LastLine(), "ended done") || s.Passes() != 0 {
+			t.Errorf("the first: %s after %d looks at all data", s.LastLine(), s.Passes())
+		}
+		s.moves(1)
+		w.RunToEnd(w.Config(s.definitions()))
+		if spread := s.Spread(); s.LastLine() != "ended done" || len(spread) != 6 || slices.Contains(spread, "a") || s.Passes() != 1 {
+			t.Errorf("the second: %s; they are on %v after %d looks at all data", s.LastLine(), spread, s.Passes())
+		}
+	})
+}
+
 // TestAPodWhoseClaimIsGoneIsDeletedWithoutAnotherWait: also by an EKCO that has just started,
 // and cannot know for how long nothing was restored.
 func TestAPodWhoseClaimIsGoneIsDeletedWithoutAnotherWait(t *testing.T) {

@@ -93,6 +93,31 @@ func answers(nodes []kube.Node, name string) bool {
 	})
 }
 
+// displaced looks for replicas that have lost their place.
+type displaced struct {
+	api   minio.API
+	nodes Nodes
+}
+
+// other says which replica has to be moved next, "" if none has. Its volume is needed, and
+// not given up, as long as there is a node that may come back with it.
+func (d displaced) other(ctx context.Context) (string, error) {
+	live, err := d.api.Read(ctx)
+	if err != nil {
+		return "", err
+	}
+	nodes, err := d.nodes.ListNodes(ctx)
+	if err != nil || slices.ContainsFunc(nodes, func(node kube.Node) bool { return !answers(nodes, node.Name) }) {
+		return "", err
+	}
+	for _, pod := range live.Pods {
+		if pod.State == journal.MinioPodLacksVolume {
+			return fmt.Sprintf("no node has the volume of %s: all data is checked after the move of that", pod.Name), nil
+		}
+	}
+	return "", nil
+}
+
 // canSpare implements [MinioCanSpare].
 type canSpare struct {
 	api minio.API

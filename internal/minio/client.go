@@ -22,6 +22,8 @@ type API interface {
 	// Unready says for people what is lacking until all replicas are ready and MinIO is
 	// healthy, or returns "".
 	Unready(ctx context.Context) (journal.MinioFacts, string, error)
+	// UnreadyReplica is the same of one replica; the others need only be a quorum.
+	UnreadyReplica(ctx context.Context, name string) (journal.MinioFacts, string, error)
 	// Point has a Service that EKCO has disabled lead there; one that leads there already
 	// is left as it is. It returns kube.ErrConflict if the Service leads elsewhere.
 	Point(ctx context.Context, to journal.MinioService) error

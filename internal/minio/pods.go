@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -173,6 +174,25 @@ func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error
 		}
 	}
 	return seen.facts, lacks, nil
+}
+
+// UnreadyReplica implements [API].
+func (c *Client) UnreadyReplica(ctx context.Context, name string) (journal.MinioFacts, string, error) {
+	seen, err := c.look(ctx)
+	if err != nil {
+		return journal.MinioFacts{}, "", err
+	}
+	at := slices.IndexFunc(seen.pods, func(p pod) bool { return p.Metadata.Name == name })
+	if at < 0 {
+		return seen.facts, name + ": does not exist", nil
+	}
+	if why := seen.pods[at].unready(); why != "" {
+		return seen.facts, fmt.Sprintf("%s: %s", name, why), nil
+	}
+	if health := c.cluster(ctx, seen.pods); health != nil {
+		return seen.facts, health.Error(), nil
+	}
+	return seen.facts, "", nil
 }
 
 // runs reports whether the replica can be asked.

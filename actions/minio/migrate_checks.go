@@ -279,7 +279,10 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		return actions.Pass()
 	}
 	live, err := m.api.Read(ctx)
-	if verdict := judge(record, live, err); verdict.Kind != actions.VerdictPass {
+	switch verdict := judge(record, live, err); {
+	case verdict.Kind == actions.VerdictAbandon && record.Steps[journal.StepDeleteMinioDeployment].Done():
+		return actions.PassBecause(verdict.Reason + ": the claim minio-pv-claim is kept").About(verdict.Key)
+	case verdict.Kind != actions.VerdictPass:
 		return verdict
 	}
 	if live.Service == journal.MinioServiceDisabled {

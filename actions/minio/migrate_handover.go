@@ -120,10 +120,22 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 		return leftAlone(keptUnread)
 	}
 	single, err := s.api.Single(ctx)
-	if err != nil || single.Deployment == "" {
-		return actions.Proof{Missing: "the claim of the single MinIO still exists"}, err
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	if single.Deployment == "" {
+		return s.needed(ctx, step.Action)
 	}
 	return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
+}
+
+// needed leaves the claim if the highly available MinIO is gone: what is on it may be the last copy.
+func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionRecord) (actions.Proof, error) {
+	live, err := s.api.Read(ctx)
+	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon {
+		return leftAlone("the claim minio-pv-claim is kept: " + verdict.Reason)
+	}
+	return actions.Proof{Missing: "the claim of the single MinIO still exists"}, err
 }
 
 // keptUnread is why a claim stays that may hold what nobody has copied.

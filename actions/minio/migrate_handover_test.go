@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -23,6 +25,8 @@ type remains struct {
 	deleted []string
 	looked  int
 }
+
+func (*remains) Read(context.Context) (journal.MinioFacts, error) { return journal.MinioFacts{}, nil }
 
 func (r *remains) Single(context.Context) (minio.Single, error) {
 	r.looked++
@@ -83,6 +87,47 @@ func TestTheDeploymentIsDeletedOnceItIsNotThatOneAnyMore(t *testing.T) {
 		s := deleteDeployment{&migrator{api: &remains{single: minio.Single{Deployment: uid}}}}
 		if proof, err := s.Prove(t.Context(), actions.StepContext{Action: recordOf(t, ours, nil)}); err != nil || proof.Done != done {
 			t.Errorf("%q: %+v, %v", uid, proof, err)
+		}
+	}
+}
+
+// TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone: it may be the last copy, and an action
+// that waits for a StatefulSet that was deleted never ends.
+func TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone(t *testing.T) {
+	outcome := map[string]string{"delete deployments minio/minio": "ended done the claim minio-pv-claim is kept", "refused": "ended abandoned"}
+	set := minio.StatefulSetRef(miniosim.Namespace)
+	for name, remove := range map[string]func(b *duo){
+		"deleted":  func(b *duo) { b.Remove(set) },
+		"replaced": func(b *duo) { b.Remove(set); b.Put(set, `{"metadata":{"annotations":{"kurl.sh/desired-scale":"6"}},"spec":{"replicas":0}}`) },
+	} {
+		for effect, remains := range map[string]string{"delete deployments minio/minio": "Deployment false, claim true", "refused": "Deployment true, claim true"} {
+			t.Run(name+", "+effect, func(t *testing.T) {
+				actionstest.InBubble(t, func(w *actionstest.World) {
+					b := grown(w)
+					b.copied()
+					b.Point(toHA)
+					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version()})
+					reconcile := b.AfterEffect
+					b.AfterEffect = func(done string) {
+						if reconcile(done); done == effect {
+							remove(b)
+						}
+					}
+					if effect == "refused" {
+						b.Forbid("delete deployments")
+					}
+					r := b.start()
+					if effect == "refused" {
+						b.Pass(DefaultKeepSource)
+						b.comes("failed delete-deployment")
+						remove(b)
+					}
+					r.End()
+					if last := b.LastLine(); !strings.HasPrefix(last, outcome[effect]) || !strings.Contains(b.outcome(), remains) {
+						t.Errorf("it ends with %s; %s", last, b.outcome())
+					}
+				})
+			})
 		}
 	}
 }

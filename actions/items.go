@@ -111,6 +111,9 @@ type UnfinishedError struct {
 	// Waits is set when all of that has to wait: the attempt does not count against the
 	// budget of retries then.
 	Waits bool
+	// Again names the step whose result does not hold any more: it is done once more, and this one
+	// has to wait for it.
+	Again string
 	// Outputs are those of the part that is done. They are kept with the step.
 	Outputs json.RawMessage
 }

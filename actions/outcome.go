@@ -286,7 +286,7 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 // puts the step aside. If that sees something to do where the attempt saw nothing, as where
 // the attempt is refused, the attempts that follow rest in between, so that they do not fill
 // the journal, and why they are in vain holds the step until one is not.
-func (a *run) mustWait(s *stepState, err error) {
+func (a *run) mustWait(s *stepState, again string, err error) {
 	rest := time.Duration(0)
 	if s.waited > 0 {
 		rest = a.cfg.Retry.afterHold(s.waited)
@@ -294,7 +294,7 @@ func (a *run) mustWait(s *stepState, err error) {
 	s.waited++
 	s.next = time.Now().Add(rest)
 	a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
-		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err), Waits: true, NextTry: a.cfg.Now().Add(rest).UTC(),
+		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err), Waits: true, Again: again, NextTry: a.cfg.Now().Add(rest).UTC(),
 	})
 	if rest > 0 {
 		a.hold(s.planned.ID, Check{HoldNextAttempt, Hold(err.Error()).About(KeyOf(err))})
@@ -347,7 +347,7 @@ func outcomeOf(err error) (began, worse bool) {
 // spent. The other steps go on.
 func (a *run) failed(s *stepState, err error) {
 	if unfinished, is := errors.AsType[*UnfinishedError](err); is && unfinished.Waits {
-		a.mustWait(s, err)
+		a.mustWait(s, unfinished.Again, err)
 		return
 	}
 	a.notRefused(s)

@@ -224,6 +224,8 @@ type StepFailed struct {
 	// Waits is set when the attempt did what could be done, and the rest has to wait
 	// for something. It does not count against the budget.
 	Waits bool `json:"waits,omitempty"`
+	// Again names an earlier step that has to be done once more before this one can go on.
+	Again string `json:"again,omitempty"`
 	// CutShort is set when the attempt did not fail: its action was cancelled, or is no
 	// longer needed. Earlier versions do not set it.
 	CutShort bool `json:"cut_short,omitempty"`

@@ -221,6 +221,11 @@ func (r *ActionRecord) foldFailed(p *StepFailed) error {
 		step.Outputs = p.Outputs
 	}
 	put(&r.Steps, p.Step, step)
+	if p.Again != "" {
+		again := r.Steps[p.Again]
+		again.DoneAt, again.Outputs = time.Time{}, nil
+		put(&r.Steps, p.Again, again)
+	}
 	return r.notPlanned(p.Step)
 }
 

@@ -89,15 +89,16 @@ func moveSteps(runs, claim bool) []journal.PlannedStep {
 		step.After, last = last, []string{step.ID}
 		steps = append(steps, step)
 	}
-	podTimeout := deleteTimeout
 	if runs {
-		podTimeout = lookTimeout // it may look once more
 		then(planned(journal.StepLookBeforeMinio, lookTimeout, actions.NoDomains, MinioStillToMove, MinioCanSpare))
 	}
 	if claim {
 		then(step(journal.StepDeleteMinioClaim, deleteTimeout))
 	}
-	then(step(journal.StepDeleteMinioPod, podTimeout))
+	then(step(journal.StepDeleteMinioPod, deleteTimeout))
+	if pod := &steps[len(steps)-1]; runs && claim {
+		pod.After = append(pod.After, journal.StepLookBeforeMinio) // which it may want once more
+	}
 	then(planned(journal.StepAwaitMinioPod, backTimeout, actions.NoDomains, MinioReplicaBack))
 	then(planned(journal.StepLookAfterMinio, lookTimeout, actions.NoDomains, MinioReplicaBack))
 	return steps
@@ -163,7 +164,7 @@ func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	if err := step.Facts(&plan); err != nil {
 		return nil, err
 	}
-	if err := s.looks(ctx, step, plan.Pod); err != nil {
+	if err := s.looked(ctx, step, plan.Pod); err != nil {
 		return nil, err
 	}
 	if err := kube.Deleted(s.api.DeletePod(ctx, plan.Pod.Name, plan.Pod.UID)); err != nil {
@@ -173,16 +174,26 @@ func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	return nil, nil
 }
 
-// looks has all objects looked at once more if a replica was started after that was done, as where
-// EKCO was away between claim and pod: the drive that goes with the pod may be one too many.
-func (s deletePod) looks(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
+// looked has all objects looked at once more if a replica was started after that was done, as where
+// EKCO was away between claim and pod: the drive that goes with the pod may be one too many. The
+// look has a step of its own: it may take a day, and nobody may have to wait for the storage so long.
+func (s deletePod) looked(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
 	found, err := outputOf[journal.MinioLooked](step.Action, journal.StepLookBeforeMinio)
 	if err != nil || of.State != journal.MinioPodRuns {
 		return err
 	}
-	if !found.At.IsZero() && s.all.unchanged(ctx, found) == nil {
-		return nil
+	if _, planned := step.Action.Plan.Step(journal.StepLookBeforeMinio); !planned {
+		return s.looksItself(ctx, step, of)
 	}
+	changed := s.all.unchanged(ctx, found)
+	if _, started := errors.AsType[*minio.UnprovenError](changed); !started {
+		return changed
+	}
+	return &actions.UnfinishedError{Left: changed.Error() + "; it is looked once more", Waits: true, Again: journal.StepLookBeforeMinio}
+}
+
+// looksItself is for a plan of an earlier EKCO, which has no look.
+func (s deletePod) looksItself(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
 	if _, err := s.all.look(ctx, step, of.Name); err != nil {
 		return err
 	}

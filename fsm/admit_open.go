@@ -33,6 +33,14 @@ type Resuming struct {
 	Anew func() (Admission, error)
 }
 
+// orCancel is the advice to cancel an action that is in the way, as long as it can be.
+func orCancel(open *journal.ActionRecord) string {
+	if open.PastNoReturn {
+		return ""
+	}
+	return fmt.Sprintf(", or run \"ekco cancel %s\" first", open.ID)
+}
+
 // AdmitOpen answers a request for what the open action does already.
 func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, say Resuming) (Admission, error) {
 	dryRun := request.DryRun || w.Policy.DryRun
@@ -45,7 +53,7 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 		return Refuse(t, request, RuleCancelling, open.ID+" is being cancelled; ask again when it has ended")
 	case open.Request.DryRun != dryRun:
 		return Refuse(t, request, RuleOneAtATime, fmt.Sprintf(
-			"%s is open and is %s; ask again when it has ended, or run \"ekco cancel %s\" first", open.ID, dryRunWord(open.Request.DryRun), open.ID))
+			"%s is open and is %s; ask again when it has ended%s", open.ID, dryRunWord(open.Request.DryRun), orCancel(open)))
 	}
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("requested at %s by %s%s",
 		Stamp(open.RequestedAt), open.RequestedBy, say.Note)}

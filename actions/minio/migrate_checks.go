@@ -289,7 +289,11 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		return actions.Abandon("Service minio leads nowhere since it led to ha-minio: it is repaired first").About("disabled")
 	}
 	if live.Service != journal.MinioServiceHA {
-		return actions.Hold(fmt.Sprintf("Service minio leads to %s, no more to ha-minio, so that the single MinIO is not deleted; if that is meant, cancel this with \"ekco cancel %s\"", live.Service, record.ID)).About("service")
+		advice := fmt.Sprintf("if that is meant, cancel this with \"ekco cancel %s\"", record.ID)
+		if record.PastNoReturn {
+			advice = "EKCO goes on when it leads to ha-minio again"
+		}
+		return actions.Hold(fmt.Sprintf("Service minio leads to %s, no more to ha-minio, so that the single MinIO is not deleted; %s", live.Service, advice)).About("service")
 	}
 	if verdict := m.untouched(ctx, record); verdict.Kind != actions.VerdictPass {
 		return verdict

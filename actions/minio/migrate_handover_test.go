@@ -132,6 +132,25 @@ func TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone(t *testing.T) {
 	}
 }
 
+// TestNoHoldAdvisesACancelThatIsRefused once something was deleted.
+func TestNoHoldAdvisesACancelThatIsRefused(t *testing.T) {
+	for _, past := range []bool{false, true} {
+		record := recordOf(t, ours, nil)
+		record.PastNoReturn = past
+		verdict := (&migrator{api: led{}}).stillServed(t.Context(), record)
+		if verdict.Kind != actions.VerdictHold || strings.Contains(verdict.Reason, "ekco cancel") == past {
+			t.Errorf("past the point of no return %t: %+v", past, verdict)
+		}
+	}
+}
+
+// led is a MinIO whose Service leads to the single one.
+type led struct{ minio.API }
+
+func (led) Read(context.Context) (journal.MinioFacts, error) {
+	return journal.MinioFacts{Service: journal.MinioServiceSingle}, nil
+}
+
 // TestAServiceThatWasChangedSinceEndsAHandOver, until the Deployment is gone: from then on nobody
 // can have written to it.
 func TestAServiceThatWasChangedSinceEndsAHandOver(t *testing.T) {

@@ -191,6 +191,14 @@ func TestADryRunDoesNotReplaceAHeldPurge(t *testing.T) {
 	dry := ask("w1")
 	dry.DryRun = true
 	w.wantRefused(dry, fsm.RuleOneAtATime, "is not a dry run")
+	for _, past := range []bool{false, true} {
+		rec := w.s.Actions[w.open(journal.ActionPurgeNode, "w1")]
+		rec.PastNoReturn = past
+		_, err := w.admit(dry)
+		if refused, is := errors.AsType[*fsm.RefusedError](err); !is || strings.Contains(refused.Reason, "ekco cancel") == past {
+			t.Errorf("past the point of no return %t: %v", past, err)
+		}
+	}
 }
 
 func TestAReplacedPurgeThatEndsLateDoesNotUndoTheDoneOne(t *testing.T) {

@@ -55,12 +55,12 @@ var actionRows = []Row{
 			return fmt.Sprintf("%s: stalled at %s%s; repair the cause, then: ekco retry %s", e.Action, p.Step, Because(p.Reason), e.Action)
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionStalled) Line {
-			return Error("stalled; ekco retry or ekco cancel decide", "step", p.Step, "reason", p.Reason)
+			return Error("stalled; repair the cause, then: ekco retry", "step", p.Step, "reason", p.Reason)
 		}),
 		Kubernetes: Of(func(e journal.Event, p *journal.ActionStalled) Note {
 			return Note{
 				Reason: "ActionStalled", Warning: true,
-				Message: fmt.Sprintf("%s gave up at step %s: %s; see ekco retry, ekco cancel", e.Action, p.Step, p.Reason),
+				Message: fmt.Sprintf("%s gave up at step %s: %s; repair the cause, then: ekco retry %s", e.Action, p.Step, p.Reason, e.Action),
 			}
 		}),
 	},

@@ -25,7 +25,7 @@ level=INFO msg="step done" step=s attempt=2 already_done=false dry_run=false
 level=WARN msg="step failed" step=s attempt=3 error=e next_try_in=1.235s
 level=ERROR msg="step failed for the last time" step=s attempt=3 error=e
 level=INFO msg="step waits with the rest" step=s attempt=3 left=e
-level=ERROR msg="stalled; ekco retry or ekco cancel decide" step=s reason=r
+level=ERROR msg="stalled; repair the cause, then: ekco retry" step=s reason=r
 level=INFO msg=ended outcome=done reason=r
 `
 

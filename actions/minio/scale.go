@@ -15,6 +15,9 @@ import (
 // nobody has waited for that yet.
 const MinioReady = "MinioReady"
 
+// MinioDataElsewhere is the preflight that no replica is taken away whose data somebody needs.
+const MinioDataElsewhere = "MinioDataElsewhere"
+
 const (
 	scaleTimeout = 30 * time.Second
 	// readyTimeout is how long the replicas may take without a word.
@@ -24,12 +27,13 @@ const (
 func scaling(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleMinio, Noun: "scaling", Expendable: true,
-		Plan: planScale,
+		AskedLast: []string{MinioDataElsewhere},
+		Plan:      planScale,
 		Steps: map[string]actions.Step{
 			journal.StepScaleMinio: scale{api, changed},
 			journal.StepAwaitMinio: await{api},
 		},
-		Preflights: map[string]actions.Preflight{MinioStillThere: stillThere(api), MinioReady: ready{api, changed}},
+		Preflights: map[string]actions.Preflight{MinioStillThere: stillThere(api), MinioDataElsewhere: dataElsewhere(api), MinioReady: ready{api, changed}},
 	}
 }
 
@@ -46,7 +50,7 @@ func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 	facts, err := json.Marshal(asked)
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{
 		{
-			ID: journal.StepScaleMinio, Does: journal.StepScaleMinio, Preflights: []string{MinioStillThere},
+			ID: journal.StepScaleMinio, Does: journal.StepScaleMinio, Preflights: []string{MinioStillThere, MinioDataElsewhere},
 			Timeout: journal.Duration(scaleTimeout), Domains: []string{journal.DomainStorage},
 		},
 		{
@@ -54,6 +58,32 @@ func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 			Preflights: []string{MinioReady}, Timeout: journal.Duration(readyTimeout), Domains: actions.NoDomains,
 		},
 	}}, err
+}
+
+// dataElsewhere implements [MinioDataElsewhere]. The data of a replica that is taken away stays on its
+// volume, and the others go without it.
+func dataElsewhere(api minio.API) actions.Preflight {
+	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+		shall, err := journal.InputOf[journal.MinioScale](record.Request)
+		if err != nil {
+			return actions.Hold(err.Error()).About("input")
+		}
+		live, err := api.Read(ctx)
+		if err != nil {
+			return actions.Hold(err.Error()).About("unread")
+		}
+		const remedy = "set annotation kurl.sh/desired-scale of StatefulSet ha-minio to %d"
+		quorum := journal.MinioQuorum(live.Replicas)
+		switch {
+		case shall.Replicas >= live.Replicas:
+			return actions.Pass()
+		case shall.Replicas < quorum:
+			return actions.Hold(fmt.Sprintf("%d of %d replicas are fewer than the %d that it takes to write; "+remedy, shall.Replicas, live.Replicas, quorum, live.Replicas)).About("quorum")
+		case live.Service != journal.MinioServiceSingle || live.Deployment == "":
+			return actions.Hold(fmt.Sprintf("ha-minio may have the only copy of all data, and goes without that of each replica that is taken away; "+remedy, live.Replicas)).About("serves")
+		}
+		return actions.Pass()
+	})
 }
 
 // scale is a single update, which bears being repeated.

@@ -87,6 +87,45 @@ func TestReplicasThatDoNotGetReadyHoldTheScalingWithTheirPodsReasons(t *testing.
 	})
 }
 
+func TestNoReplicaIsTakenAwayWhoseDataIsNeeded(t *testing.T) {
+	for name, test := range map[string]struct {
+		replicas, shall int
+		service         string
+		single, scales  bool
+	}{
+		"more":                    {4, 6, toHA, false, true},
+		"below the quorum":        {6, 3, toHA, false, false},
+		"one of six that serve":   {6, 1, toHA, true, false},
+		"no single MinIO":         {6, 5, toHA, false, false},
+		"the single MinIO is old": {6, 5, toHA, true, false},
+		"below, data elsewhere":   {6, 1, toSingle, true, false},
+		"data elsewhere":          {6, 4, toSingle, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				s := installed(w)
+				s.replicas(test.replicas)
+				s.Reconcile()
+				s.Point(test.service)
+				if !test.single {
+					s.Remove(minio.DeploymentRef(miniosim.Namespace))
+				}
+				s.ask(journal.ActionScaleMinio, journal.MinioScale{Replicas: test.shall})
+				r := w.Start(w.Config(s.definitions()))
+				w.Pass(time.Hour)
+				if test.scales {
+					r.End()
+					s.tells("ended done")
+					return
+				}
+				if held := w.Record().Holds[journal.StepScaleMinio]; held.Preflight != MinioDataElsewhere || len(s.Effects()) != 0 {
+					t.Errorf("held by %+v after %q", held, s.took())
+				}
+			})
+		})
+	}
+}
+
 // TestReadyReplicasAreNotEnough: MinIO must be healthy as well.
 func TestReadyReplicasAreNotEnough(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {

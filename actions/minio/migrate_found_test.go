@@ -222,6 +222,19 @@ func TestWhatAnEarlierMigrationLeftIsEKCOs(t *testing.T) {
 	})
 }
 
+// TestATimeThatIsStillToComeSaysNothing: the clock was ahead when EKCO copied, and was put right.
+func TestATimeThatIsStillToComeSaysNothing(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
+		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(3 * time.Hour), Source: "store-1"})
+		r := b.start()
+		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
+		r.Halt()
+	})
+}
+
 // TestWhatIsForeignOnABusyStoreIsForcedOnce: until somebody has answered it is something else.
 func TestWhatIsForeignOnABusyStoreIsForcedOnce(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {

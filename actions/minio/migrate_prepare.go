@@ -97,8 +97,8 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 		return journal.MinioFound{}, err
 	}
 	since := shall.Ours
-	if shall.Source != both.id {
-		since = time.Time{} // what EKCO copied was another store's, and may be the last of it
+	if shall.Source != both.id || since.After(time.Now()) {
+		since = time.Time{} // what EKCO copied was another store's, and may be the last of it; or its clock was wrong
 	}
 	found, err := alone(ctx, both.target, both.source, since, replica.Foreign)
 	if err != nil || found.Count == 0 {

@@ -60,7 +60,15 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-func (machine) Past(*fsm.Thing, func(*time.Time)) {}
+// Past visits up to when EKCO copied. That is compared with the clock of MinIO, so that it follows
+// a clock that was ahead and is put right, and not one that goes wrong.
+func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
+	m := of(t)
+	before := m.Ours
+	if visit(&m.Ours); m.Ours.After(before) {
+		m.Ours = before
+	}
+}
 
 // Needs adds the same.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
@@ -83,7 +91,7 @@ var changing = map[journal.ActionKind]string{
 }
 
 // Ended keeps what the action set, also if it did not come to its end.
-func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
+func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	m, step := of(t), rec.Steps[changing[rec.Kind]]
 	if m.Made == nil {
 		m.Made = map[journal.ActionKind]bool{}
@@ -91,6 +99,9 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	m.Made[rec.Kind] = step.Done() && !rec.Request.DryRun // whose steps are done, too
 	if rec.Kind == journal.ActionMigrateMinio && !rec.Request.DryRun {
 		m.migrated(rec)
+		if s.Clock.Wrong() || rec.RequestedAt.Before(s.Clock.JumpedAt) {
+			m.notOurs() // when it copied is not known by the clock of MinIO
+		}
 	}
 	if rec.Kind != journal.ActionScaleMinio {
 		return true

@@ -75,6 +75,54 @@ func (w *world) plays(store string, cut any, steps ...string) *journal.ActionRec
 	return rec
 }
 
+// operator writes what the operator notes about its clock.
+func (w *world) operator(payload journal.Payload) {
+	w.T.Helper()
+	w.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: journal.JournalSubject, Actor: fsm.ActorOperator, Payload: payload})
+}
+
+// jumps has the clock set by so much.
+func (w *world) jumps(by time.Duration) {
+	w.T.Helper()
+	w.Now = w.Now.Add(by)
+	w.operator(journal.ClockJumped{By: journal.Duration(by)})
+}
+
+// TestWhatAWrongClockSaysIsNotComparedWithMinIOs: what clients wrote since would count as copies.
+func TestWhatAWrongClockSaysIsNotComparedWithMinIOs(t *testing.T) {
+	for name, test := range map[string]func(w *world) journal.MinioMigrate{
+		"it was ahead, and is put right": func(w *world) journal.MinioMigrate {
+			ours := w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.jumps(-3 * time.Hour)
+			return journal.MinioMigrate{Ours: ours.Add(-3 * time.Hour), Source: "store-1"}
+		},
+		"it was right, and is put ahead": func(w *world) journal.MinioMigrate {
+			ours := w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.jumps(3 * time.Hour)
+			return journal.MinioMigrate{Ours: ours, Source: "store-1"}
+		},
+		"it is put ahead meanwhile": func(w *world) journal.MinioMigrate {
+			rec := w.plays("store-1", journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.jumps(3 * time.Hour)
+			w.end(rec, journal.OutcomeCancelled)
+			return journal.MinioMigrate{}
+		},
+		"it is known to be wrong": func(w *world) journal.MinioMigrate {
+			skew := journal.Duration(-3 * time.Hour)
+			w.operator(journal.OperatorStarted{Version: "v0.0.0", ClockSkew: &skew})
+			w.Pass(time.Minute)
+			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			return journal.MinioMigrate{}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3)
+			w.observe(complete(1))
+			w.knows(test(w))
+		})
+	}
+}
+
 // fails plays a migration whose switch comes to nothing, and cancels it. It returns up to when
 // what was copied counts as a copy.
 func (w *world) fails(cut journal.MinioCutOver) (copied time.Time) {

@@ -97,8 +97,11 @@ func TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone(t *testing.T) {
 	outcome := map[string]string{"delete deployments minio/minio": "ended done the claim minio-pv-claim is kept", "refused": "ended abandoned"}
 	set := minio.StatefulSetRef(miniosim.Namespace)
 	for name, remove := range map[string]func(b *duo){
-		"deleted":  func(b *duo) { b.Remove(set) },
-		"replaced": func(b *duo) { b.Remove(set); b.Put(set, `{"metadata":{"annotations":{"kurl.sh/desired-scale":"6"}},"spec":{"replicas":0}}`) },
+		"deleted": func(b *duo) { b.Remove(set) },
+		"replaced": func(b *duo) {
+			b.Remove(set)
+			b.Put(set, `{"metadata":{"annotations":{"kurl.sh/desired-scale":"6"}},"spec":{"replicas":0}}`)
+		},
 	} {
 		for effect, remains := range map[string]string{"delete deployments minio/minio": "Deployment false, claim true", "refused": "Deployment true, claim true"} {
 			t.Run(name+", "+effect, func(t *testing.T) {

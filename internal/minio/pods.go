@@ -189,10 +189,11 @@ func (c *Client) UnreadyReplica(ctx context.Context, name string) (journal.Minio
 	if why := seen.pods[at].unready(); why != "" {
 		return seen.facts, fmt.Sprintf("%s: %s", name, why), nil
 	}
+	var lacks string
 	if health := c.cluster(ctx, seen.pods); health != nil {
-		return seen.facts, health.Error(), nil
+		lacks = health.Error()
 	}
-	return seen.facts, "", nil
+	return seen.facts, lacks, nil
 }
 
 // runs reports whether the replica can be asked.

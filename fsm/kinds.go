@@ -17,6 +17,8 @@ type ActionKind struct {
 	Verb string
 	// Machine names the machine of the things that its actions are about.
 	Machine string
+	// InSafeMode says that its actions run in safe mode, too: they only end what keeps users out.
+	InSafeMode bool
 	// Rules are the rules of policy that it obeys besides [RuleSafeMode] and
 	// [RuleContested], which every kind does. Those that it does not list do not
 	// concern it. This is the only place that says so: see [Standing].
@@ -41,7 +43,7 @@ type ActionKind struct {
 
 // obeys reports whether the rule concerns the kind.
 func (k *ActionKind) obeys(rule string) bool {
-	return rule == RuleSafeMode || rule == RuleContested || slices.Contains(k.Rules, rule)
+	return rule == RuleSafeMode && !k.InSafeMode || rule == RuleContested || slices.Contains(k.Rules, rule)
 }
 
 // cooldown returns the least time between two actions of the kind.
@@ -54,6 +56,12 @@ func (p Policy) cooldown(k *ActionKind) time.Duration {
 
 // Kind returns what is known of a kind of action, or nil.
 func (s *State) Kind(name journal.ActionKind) *ActionKind { return s.cache.kinds[name] }
+
+// Runs reports whether safe mode, if it is on, lets an action of the kind run.
+func (s *State) Runs(name journal.ActionKind) bool {
+	kind := s.Kind(name)
+	return !s.Journal.SafeMode() || kind != nil && kind.InSafeMode
+}
 
 // obeys reports whether a rule concerns the action. An action of a kind that is not
 // known obeys none here; [CheckRule] holds it.

@@ -10,7 +10,7 @@ import (
 // The rules of policy, by the name under which refusals and preflights know
 // them.
 const (
-	// RuleSafeMode: the journal lost something. Every kind obeys it.
+	// RuleSafeMode: the journal lost something. Every kind obeys it that is not [ActionKind.InSafeMode].
 	RuleSafeMode       = "SafeMode"
 	RuleAPIUnreachable = "APIUnreachable"
 	RuleSettling       = "Settling"

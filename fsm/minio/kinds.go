@@ -7,9 +7,11 @@ import (
 
 // kinds returns the kinds of action that are about MinIO.
 func kinds() []fsm.ActionKind {
+	repair := kind(journal.ActionRepairMinio, "repair-minio")
+	repair.InSafeMode = true // clients have no MinIO until then
 	return []fsm.ActionKind{
 		kind(journal.ActionScaleMinio, "scale-minio"),
-		kind(journal.ActionRepairMinio, "repair-minio"),
+		repair,
 		kind(journal.ActionMoveMinio, "move-minio"),
 	}
 }

@@ -143,8 +143,8 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 	wantScale(t, w, want)
 	if migrating(t, w) {
-		if takes(t, w) != "" {
-			wantRepair(t, w, want) // it waits for that
+		if takes(t, w) != "" || w.Journal.SafeMode() {
+			wantRepair(t, w, want) // it waits for that, or for a person who may be long in coming
 		}
 		return // where the Service leads is its business, and nothing may be moved
 	}

@@ -18,10 +18,12 @@ func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) 
 	return journal.MinioServiceSingle, m.Service == journal.MinioServiceDisabled
 }
 
-// takes returns the UID of the Deployment that a migration deletes, "" unless it has begun to.
+// takes returns the UID of the Deployment that a migration deletes, "" unless it has begun to. In
+// safe mode it need only have switched: it does not go on, nor end.
 func takes(t *fsm.Thing, w *fsm.World) string {
 	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
-		if rec.PastNoReturn && !rec.Request.DryRun {
+		switched := w.Journal.SafeMode() && rec.Steps[journal.StepCutOverMinio].Done()
+		if (rec.PastNoReturn || switched) && !rec.Request.DryRun {
 			return deploymentOf(rec)
 		}
 	}

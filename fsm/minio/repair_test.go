@@ -199,3 +199,32 @@ func TestAMigrationThatDeletesTheSingleMinIOIsHelped(t *testing.T) {
 		}
 	}
 }
+
+// TestInSafeModeNothingButTheServiceIsRepaired: a migration that is under way does not go on.
+func TestInSafeModeNothingButTheServiceIsRepaired(t *testing.T) {
+	for name, test := range map[string]struct {
+		steps []string
+		to    journal.MinioService
+	}{
+		"no migration":      {nil, journal.MinioServiceSingle},
+		"before the switch": {[]string{journal.StepPrepareMinio}, journal.MinioServiceSingle},
+		"after the switch":  {[]string{journal.StepPrepareMinio, journal.StepCutOverMinio}, journal.MinioServiceHA},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3)
+			w.observe(complete(1))
+			if test.steps != nil {
+				w.plays("store-1", journal.MinioCutOver{}, test.steps...)
+			}
+			facts := complete(2)
+			facts.Service, facts.Desired = journal.MinioServiceDisabled, 8
+			w.Write(journal.Draft{Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: journal.JournalSalvaged{DamagedFile: "f"}})
+			w.observe(facts)
+			w.wants(scaling, false)
+			rec := w.wants(repair, true)
+			if asked, err := journal.InputOf[journal.MinioRepair](rec.Request); err != nil || asked.To != test.to {
+				t.Errorf("%v: asked for %+v, want %s", err, asked, test.to)
+			}
+		})
+	}
+}

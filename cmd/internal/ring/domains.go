@@ -16,7 +16,11 @@ type domainKeeper struct{ ring *Ring }
 func (k domainKeeper) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error) {
 	var adrift error
 	err = k.ring.ask(ctx, func(s *fsm.State) {
-		if adrift = k.ring.adrift; adrift == nil {
+		switch adrift = k.ring.adrift; {
+		case adrift != nil:
+		case s.Journal.SafeMode():
+			ok = true // what has them does not go on
+		default:
 			taken, ok = k.ring.domains.Take(s, k.ring.clock.Now(), claim)
 			taken.Rests = cmp.Or(taken.Rests, k.ring.rests(taken))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	actionsminio "github.com/replicatedhq/ekco/actions/minio"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmminio "github.com/replicatedhq/ekco/fsm/minio"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -153,6 +154,31 @@ func TestAnEKCOThatIsStoppedWhileNobodyCanWriteGoesBackFirst(t *testing.T) {
 		e.closeJournal()
 		e.openJournal("journal.db")
 		return e.live(nil)
+	})
+}
+
+// TestInSafeModeClientsAreLedBackAndNothingElseIsDone: EKCO was killed while the Service selected
+// no pods, and a person may be long in coming.
+func TestInSafeModeClientsAreLedBackAndNothingElseIsDone(t *testing.T) {
+	inADuo(t, func(e *estate, b *miniosim.Both) *incarnation {
+		b.Hang(true)
+		in := e.live(nil)
+		e.takes(10*time.Minute, func() bool { return b.ServiceLeads() == "" })
+		in.life.kill()
+		<-in.ended
+		b.Hang(false)
+		e.closeJournal()
+		e.openJournal("journal.db")
+		e.tell(journal.JournalSubject, journal.TypeJournalSalvaged, journal.JournalSalvaged{DamagedFile: "f"})
+		before := len(e.changes())
+		in = e.live(nil)
+		e.takes(5*time.Minute, func() bool { return b.ServiceLeads() == "minio" })
+		pass(time.Hour)
+		if changes := e.changes(); len(changes) != before+1 || b.ServiceLeads() != "minio" || !e.state().Journal.SafeMode() {
+			e.t.Errorf("the Service leads to %q after %q, safe mode is %t", b.ServiceLeads(), changes[before:], e.state().Journal.SafeMode())
+		}
+		e.command(in.Backend(nil).Accept(e.t.Context(), api.AcceptRequest{Reason: "looked at it", Actor: "cli:root@test"}))
+		return in
 	})
 }
 

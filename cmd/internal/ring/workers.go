@@ -56,7 +56,7 @@ func (r *Ring) startWorkers() {
 // real actions to an operator that is none.
 func (r *Ring) mayRun(record journal.ActionRecord) bool {
 	switch {
-	case r.state.Journal.SafeMode():
+	case !r.state.Runs(record.Kind):
 		return false
 	case r.cfg.Policy.DryRun && !record.Request.DryRun:
 		return false
@@ -152,16 +152,24 @@ func (r *Ring) tellWorker(event journal.Decoded) {
 // mirrored makes sure, before each irreversible step, that another EKCO would
 // know of the action.
 func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	if err := r.updateMirror(ctx); err != nil {
+	err := r.updateMirror(ctx)
+	if kind := r.state.Kind(record.Kind); errors.Is(err, errSafeMode) && kind != nil && kind.InSafeMode {
+		return actions.Pass().About("safe mode").OnceLasting(safeModeDelay, "another EKCO may be at work on it")
+	}
+	if err != nil {
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err)).About("unchecked")
 	}
-	err := r.mirror.Ready(ctx, r.noun(record.Kind), mirrorPatience)
+	err = r.mirror.Ready(ctx, r.noun(record.Kind), mirrorPatience)
 	// Without the permission there is no mirror, and EKCO works without.
 	if err != nil && !errors.Is(err, kube.ErrForbidden) {
 		return actions.Hold(err.Error()).About(mirror.Key(err))
 	}
 	return actions.Pass()
 }
+
+// safeModeDelay is how long an action waits in safe mode for what another EKCO may be doing, of
+// which the mirror would tell otherwise.
+const safeModeDelay = 2 * time.Minute
 
 // errSafeMode keeps the mirror as it is: it may be the only record of what the
 // journal lost.

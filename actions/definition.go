@@ -164,6 +164,9 @@ type StepContext struct {
 	note func(context.Context, json.RawMessage, bool) error
 	// mirrored asks [Mirrored]; it is nil where there is none, or no attempt under way.
 	mirrored Preflight
+	// ask asks those of the preflights again that it is told; it is nil where no attempt is under way.
+	ask       func(ctx context.Context, which func(name string) bool) error
+	askedLast func(name string) bool
 }
 
 // Input decodes what the plan gives the step.

@@ -14,7 +14,7 @@ import (
 // leaving returns the context for the proof of an attempt that has come to its end: it reads
 // what that left as it will be on record.
 func (c StepContext) leaving(outputs json.RawMessage) StepContext {
-	c.note, c.mirrored = nil, nil
+	c.note, c.mirrored, c.ask = nil, nil, nil
 	if len(outputs) == 0 {
 		return c
 	}
@@ -30,12 +30,12 @@ func (c StepContext) leaving(outputs json.RawMessage) StepContext {
 
 // over returns the context for a step of which no attempt is under way any more.
 func (c StepContext) over() StepContext {
-	c.note, c.mirrored = nil, nil
+	c.note, c.mirrored, c.ask = nil, nil, nil
 	return c
 }
 
 // errNotUnderWay is what a note comes to outside of [Step.Do].
-var errNotUnderWay = errors.New("only a step that is under way can note something")
+var errNotUnderWay = errors.New("only a step that is under way can note something, or ask its preflights again")
 
 // Note keeps outputs with the step while it is under way, in the place of those that it
 // had, and returns once they are on disk: what the step does next, it does with them on

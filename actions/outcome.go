@@ -230,6 +230,7 @@ func (a *run) start(s *stepState) {
 	a.launches = append(a.launches, func() {
 		step, work, waiting := a.contextOf(s.planned), a.during(s), a.waiting()
 		step.note, step.mirrored = a.notesOf(s), a.cfg.Preflights[Mirrored]
+		step.ask, step.askedLast = a.asksOf(s, step), a.kind.askedLast
 		a.async(func() func() {
 			result := attempt(work, waiting, s.code, step)
 			return func() { a.attempted(s, result) }

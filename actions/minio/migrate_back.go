@@ -16,7 +16,7 @@ import (
 // back has the Service lead to the single MinIO again, whatever ended the attempt, and also
 // when EKCO is stopping; unless EKCO had it lead to the highly available one already.
 func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error) {
-	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || errors.Is(cause, errTouched) || errors.Is(ctx.Err(), context.Canceled)
+	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || isElsewhere(cause) || errors.As(cause, new(*actions.UnfinishedError)) || errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
 	defer cancel()
 	leads, err := a.point(ctx)

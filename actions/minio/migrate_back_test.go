@@ -72,11 +72,11 @@ type refusing struct {
 
 var errRefused = errors.New("a webhook refused it")
 
-func (r *refusing) Disable(ctx context.Context) error {
+func (r *refusing) Disable(ctx context.Context, version string) (string, error) {
 	if r.disable.Load() {
-		return errRefused
+		return "", errRefused
 	}
-	return r.API.Disable(ctx)
+	return r.API.Disable(ctx, version)
 }
 
 func (r *refusing) Switch(ctx context.Context, version string) (string, error) {

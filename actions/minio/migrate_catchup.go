@@ -42,7 +42,7 @@ func (s catchUp) Do(ctx context.Context, step actions.StepContext) (outputs json
 	err = watched(ctx, func(ctx context.Context) (err error) {
 		outputs, err = s.until(ctx, both, step)
 		return err
-	}, both.watchService())
+	}, both.watchService(), watchPolicy(step))
 	return outputs, waiting(err)
 }
 

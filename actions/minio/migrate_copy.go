@@ -64,7 +64,7 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
 		}))
 		return err
-	}, both.watchService(), s.watchRoom(both, step, all, n))
+	}, both.watchService(), watchPolicy(step), s.watchRoom(both, step, all, n))
 	if err != nil {
 		return nil, waiting(err)
 	}

@@ -160,7 +160,7 @@ var (
 	// in which something may be lacking.
 	errElsewhere = errors.New("somebody else had Service minio lead to ha-minio")
 	// errTouched is what it comes to where that may have been so for a while.
-	errTouched = errors.New("somebody else changed Service minio while it led nowhere")
+	errTouched = errors.New("somebody else changed where Service minio leads")
 )
 
 // caught is forward with a panic as its error: also then the Service goes back.
@@ -186,7 +186,7 @@ func (a *attempt) forward(ctx context.Context) error {
 	case a.state.Disabled:
 		return errInterrupted
 	default:
-		if err := a.begin(ctx, version); err != nil {
+		if err := a.begin(ctx); err != nil {
 			return err
 		}
 	}
@@ -200,6 +200,8 @@ func (a *attempt) forward(ctx context.Context) error {
 		return err
 	case leads != journal.MinioServiceDisabled:
 		return fmt.Errorf("somebody else has Service minio lead to %s", leads)
+	case a.state.Away != "" && version != a.state.Away:
+		return errTouched
 	}
 	a.away, a.state.Away = true, version
 	if err := a.disabled(ctx); err != nil {
@@ -238,7 +240,7 @@ func (a *attempt) resume(ctx context.Context, version string) error {
 
 // begin catches up once more, puts on record that clients are kept out, and has the Service
 // lead nowhere.
-func (a *attempt) begin(ctx context.Context, version string) error {
+func (a *attempt) begin(ctx context.Context) error {
 	lack, err := a.mayBegin(ctx)
 	if err != nil {
 		return err
@@ -251,17 +253,44 @@ func (a *attempt) begin(ctx context.Context, version string) error {
 			return err
 		}
 	}
+	version, err := a.ledSince(ctx)
+	if err != nil {
+		return err
+	}
 	a.state.Shrunk, a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version = "", false, nil, false, false, ""
 	a.state.Back, a.state.Away, a.state.Touched = version, "", false
 	a.state.Disabled, a.state.DisabledAt, a.state.Resumed = true, time.Now().UTC(), false
 	if err := a.note(ctx); err != nil {
 		return err
 	}
+	// The last catch-up may have taken an hour: there is no outage if the migration was called off or paused meanwhile.
+	if err := a.step.CheckAgain(ctx); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
-		return err // who called it off meanwhile has no outage at all
+		return err
 	}
 	defer a.changed()
-	return a.api.Disable(ctx)
+	a.state.Away, err = a.api.Disable(ctx, version)
+	return err
+}
+
+// ledSince returns the resource version of the Service, which must have led to the single MinIO all the time.
+func (a *attempt) ledSince(ctx context.Context) (version string, err error) {
+	led, err := ledAt(a.step.Action)
+	if err != nil {
+		return "", err
+	}
+	leads, version, err := a.api.Leads(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case leads != journal.MinioServiceSingle:
+		return "", elsewhereError{leads}
+	case led != "" && !a.trail.unchanged(version, led):
+		return "", errTouched
+	}
+	return version, nil
 }
 
 // mayBegin asks again what may have changed since the preflights: what somebody went past is
@@ -300,7 +329,13 @@ func (a *attempt) before(ctx context.Context) error {
 			return err
 		}
 	}
-	lost, result, took, err := catchUp{a.migrator}.round(ctx, both, a.step)
+	var lost loss
+	var result replica.Result
+	var took time.Duration
+	err = watched(ctx, func(ctx context.Context) (err error) {
+		lost, result, took, err = catchUp{a.migrator}.round(ctx, both, a.step)
+		return err
+	}, both.watchService(), watchPolicy(a.step))
 	if err != nil {
 		return err
 	}

@@ -27,13 +27,14 @@ func (e elsewhereError) Error() string {
 // fence says whether the target may be changed, by where the Service leads. Those who ask
 // at the same time share an answer.
 type fence struct {
-	api minio.API
+	api   minio.API
+	trail *trail
 	// turn is held by who asks.
 	turn chan struct{}
 
 	mu    sync.Mutex
 	leads journal.MinioService
-	// version is the resource version that the Service shall have, empty for any.
+	// version is the resource version that the Service shall have led there since, empty for any.
 	version string
 	// answered is when the question was asked whose answer was the last good one.
 	answered time.Time
@@ -52,7 +53,7 @@ func newFence(api minio.API) *fence {
 	return &fence{api: api, turn: make(chan struct{}, 1), leads: journal.MinioServiceSingle}
 }
 
-// shall has the fence expect the Service to lead elsewhere, untouched since it had that version.
+// shall has the fence expect the Service to lead there, and nowhere else since it had that version.
 func (f *fence) shall(leads journal.MinioService, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +115,7 @@ func (f *fence) ask(ctx context.Context, q *question) {
 		q.err = errServes
 	case leads != shall:
 		q.err = elsewhereError{leads}
-	case version != "" && has != version:
+	case version != "" && !f.trail.unchanged(has, version):
 		q.err = errTouched
 	default:
 		f.mu.Lock()

@@ -1,12 +1,16 @@
 package minio
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -92,10 +96,98 @@ func TestTheInstallerIsHeardByACopyAndByACatchUp(t *testing.T) {
 				b.slow(false)
 				b.Point(`{"app":"minio"}`)
 				b.Retry(r)
+				b.ends(r, asBefore) // nobody knows where the installer led it meanwhile
+			})
+		})
+	}
+}
+
+// TestWhatAClientWroteToHAInAMomentIsKept: the Service leads there and back between two looks.
+func TestWhatAClientWroteToHAInAMomentIsKept(t *testing.T) {
+	for _, step := range []string{journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio} {
+		t.Run(step, func(t *testing.T) {
+			whileSlow(t, step, func(b *duo, r *actionstest.Running) {
+				b.lead(minio.App)
+				b.Target.AddBucket("meanwhile", nil)
+				b.Target.Write("meanwhile", "theirs", "text", s3.Attributes{}, time.Now())
+				b.lead("minio")
+				b.slow(false)
+				b.Pass(time.Hour)
+				if !strings.Contains(b.Target.Dump(), "theirs") {
+					t.Errorf("it is removed:\n%s", strings.Join(b.Story(), "\n"))
+				}
+				if n := b.Calls("patch services"); n != 0 {
+					t.Errorf("the Service was patched %d times", n)
+				}
+				if step == journal.StepPrepareMinio { // which begins again, and finds it
+					b.held(step, MinioNothingForeign, "bucket meanwhile")
+					r.Halt()
+					return
+				}
+				b.ends(r, asBefore)
+			})
+		})
+	}
+}
+
+// lead has a person lead the Service elsewhere.
+func (b *duo) lead(app string) {
+	b.Edit(minio.ServiceRef(miniosim.Namespace), func(o map[string]any) {
+		o["spec"].(map[string]any)["selector"] = map[string]any{minio.Label: app}
+	})
+}
+
+// TestAPauseIsHeardByWhatTakesLong: also by a switch that has not begun, which keeps nobody out then.
+func TestAPauseIsHeardByWhatTakesLong(t *testing.T) {
+	for _, step := range []string{journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio} {
+		t.Run(step, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.asks()
+				b.Source.SetLatency(100 * time.Millisecond)
+				paused := actionstest.Answering(actions.Pass())
+				r := b.Start(actionstest.With(b.Config(b.definitions(nil)), map[string]actions.Preflight{"Paused": paused}))
+				b.comes("started " + step)
+				b.slow(true)
+				w.Pass(10 * time.Minute)
+				before := len(b.Target.Effects())
+				paused.Turn(actions.Hold("paused"))
+				b.slow(step == journal.StepPrepareMinio)
+				w.Pass(time.Hour)
+				b.slow(false)
+				b.held(step, "Paused", "paused")
+				if n := b.Calls("patch services"); n != 0 {
+					t.Errorf("the Service was patched %d times:\n%s", n, strings.Join(b.Story(), "\n"))
+				}
+				if step == journal.StepPrepareMinio && len(b.Target.Effects()) != before {
+					t.Errorf("the target was changed:\n%s", strings.Join(b.Story(), "\n"))
+				}
+				paused.Turn(actions.Pass())
+				b.Retry(r)
 				b.ends(r, handedOver)
 			})
 		})
 	}
+}
+
+// TestNoOutageBeginsAfterAPause, however late that comes: the last that is asked is policy.
+func TestNoOutageBeginsAfterAPause(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		paused := actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+			if b.cut().Disabled && b.cut().Away == "" {
+				return actions.Hold("paused")
+			}
+			return actions.Pass()
+		})
+		r := b.Start(actionstest.With(b.Config(b.definitions(nil)), map[string]actions.Preflight{"Paused": paused}))
+		b.comes("failed cut-over")
+		if n := b.Calls("patch services"); n != 0 || b.cut().Disabled || b.cut().Tries != 0 {
+			t.Errorf("the Service was patched %d times, and on record is %+v", n, b.cut())
+		}
+		r.Halt()
+	})
 }
 
 func TestRoomIsAskedForAgainDuringTheCopy(t *testing.T) {

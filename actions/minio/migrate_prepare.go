@@ -41,15 +41,19 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, waiting(err)
 	}
+	both.target.service.shall(leads, version)
 	foreign, err := s.foreign(ctx, both, step)
 	if err != nil {
 		return nil, err
+	}
+	if err := step.CheckAgain(ctx); err != nil {
+		return nil, err // to look at everything took its time
 	}
 	if err := watched(ctx, s.unsettle, both.watchService()); err != nil {
 		return nil, waiting(err)
 	}
 	left := journal.MinioPrepared{Source: both.id, Version: version, Foreign: foreign, Done: true}
-	if err := watched(ctx, func(ctx context.Context) error { return both.survey(ctx, &left) }, both.watchService()); err != nil {
+	if err := watched(ctx, func(ctx context.Context) error { return both.survey(ctx, &left) }, both.watchService(), watchPolicy(step)); err != nil {
 		return nil, waiting(err)
 	}
 	return json.Marshal(left)

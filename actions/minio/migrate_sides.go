@@ -66,7 +66,11 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 	if err != nil {
 		return sides{}, err
 	}
-	if both.id, err = both.identified(ctx, record); err != nil {
+	if both.id, err = both.identified(ctx, record); err == nil {
+		// What clients wrote to the target meanwhile would be removed as what the source lacks.
+		both.target.service.version, err = ledAt(record)
+	}
+	if err != nil {
 		both.close()
 		return sides{}, err
 	}
@@ -147,7 +151,9 @@ func (m *migrator) target(ctx context.Context) (*fenced, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fenced{Store: store, service: newFence(m.api)}, nil
+	service := newFence(m.api)
+	service.trail = m.trail
+	return &fenced{Store: store, service: service}, nil
 }
 
 // disabled has the fence of the target be that of a switch under way: then, and only then,

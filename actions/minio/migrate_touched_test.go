@@ -188,10 +188,10 @@ type undone struct {
 	undo func()
 }
 
-func (u undone) Disable(ctx context.Context) error {
-	err := u.API.Disable(ctx)
+func (u undone) Disable(ctx context.Context, version string) (string, error) {
+	disabled, err := u.API.Disable(ctx, version)
 	u.back.Do(u.undo)
-	return err
+	return disabled, err
 }
 
 // TestAServiceThatIsLedBackAtOnceIsNotSwitched: clients write to the single MinIO again, whose pod stays.
@@ -266,7 +266,7 @@ func TestWhatClientsWroteToTheHighlyAvailableOneMeanwhileIsNotRemoved(t *testing
 				b.Point(toSingle)
 				b.Pass(time.Minute)
 				b.ends(b.start(), asBefore)
-				if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed while EKCO was away") {
+				if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed, and may") {
 					t.Fatalf("%s", b.LastLine())
 				}
 				b.anew()
@@ -303,40 +303,52 @@ func TestWhoeverChangesTheServiceUnderEKCOsEyesStopsNothing(t *testing.T) {
 	})
 }
 
-func TestATrailEndsWhereNobodyLooked(t *testing.T) {
+// TestNothingIsRemovedOnceTheServiceLedElsewhere: for a moment, between two looks.
+func TestNothingIsRemovedOnceTheServiceLedElsewhere(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
-		const single, ha, installer = journal.MinioServiceSingle, journal.MinioServiceHA, journal.MinioServiceInstaller
-		after := func(looks ...func(*trail)) *trail {
-			t := &trail{}
-			t.see(single, "1")
-			for _, look := range looks {
-				look(t)
-			}
-			return t
+		b := grown(w)
+		m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
+		both, err := m.open(w.T.Context(), journal.ActionRecord{Steps: map[string]journal.StepRecord{
+			journal.StepPrepareMinio: {Outputs: raw(t, journal.MinioPrepared{Source: "store-1", Version: b.version()})},
+		}})
+		if err != nil {
+			t.Fatal(err)
 		}
-		sees := func(leads journal.MinioService, version string) func(*trail) {
-			return func(t *trail) { t.see(leads, version) }
+		for _, bucket := range []string{"copied", "theirs"} {
+			b.Target.AddBucket(bucket, nil)
 		}
-		rest := func(d time.Duration) func(*trail) { return func(*trail) { w.Pass(d) } }
-		for name, test := range map[string]struct {
-			is   *trail
-			want bool
-		}{
-			"the same":                {after(), true},
-			"another soon":            {after(rest(apart), sees(single, "2")), true},
-			"another late":            {after(rest(apart+1), sees(single, "2")), false},
-			"the same late, another":  {after(rest(time.Hour), sees(single, "1"), rest(apart), sees(single, "2")), true},
-			"by way of the other one": {after(sees(ha, "2"), sees(single, "3")), false},
-			"to the other one":        {after(sees(ha, "2")), false},
-			"to something else":       {after(sees(journal.MinioServiceOther, "2"), sees(single, "3")), false},
-			"by way of the installer": {after(sees(installer, "2"), rest(time.Hour), sees(installer, "2"), sees(single, "3")), true},
-		} {
-			if got := test.is.goesBackTo("1"); got != test.want {
-				t.Errorf("%s: %t", name, got)
-			}
+		if err := both.target.RemoveBucket(w.T.Context(), "copied"); err != nil {
+			t.Error(err)
 		}
-		if (*trail)(nil).goesBackTo("1") {
-			t.Error("no trail goes back")
+		b.lead(minio.App)
+		b.lead("minio")
+		if err := both.target.RemoveBucket(w.T.Context(), "theirs"); !errors.Is(err, errTouched) {
+			t.Error(err)
 		}
 	})
+}
+
+func TestATrailEndsWhereTheSelectorWasSet(t *testing.T) {
+	for name, test := range map[string]struct {
+		looks [][2]string
+		want  bool
+	}{
+		"labelled":              {[][2]string{{"2", "at noon"}, {"3", "at noon"}}, true},
+		"led there again":       {[][2]string{{"2", "at noon"}, {"3", "at one"}}, false},
+		"nobody says by whom":   {[][2]string{{"2", "at noon"}, {"3", ""}}, false},
+		"nobody ever says that": {[][2]string{{"2", ""}, {"3", ""}}, false},
+		"another look was last": {[][2]string{{"3", "at noon"}, {"4", "at one"}}, false},
+	} {
+		is := &trail{}
+		is.see("1", "at noon")
+		for _, look := range test.looks {
+			is.see(look[0], look[1])
+		}
+		if got := is.unchanged("3", "1"); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if (*trail)(nil).unchanged("2", "1") || !(*trail)(nil).unchanged("1", "1") {
+		t.Error("without a trail the version alone counts")
+	}
 }

@@ -4,51 +4,45 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// trail remembers the resource versions that the Service had one after the other without
-// leading to the highly available MinIO, at looks that were never far apart: between them nobody
-// can have had it lead there for long.
+// trail remembers the resource versions that the Service had one after the other while nobody changed where it
+// leads. Somebody else may label it at any time, which ends no migration.
 type trail struct {
 	mu       sync.Mutex
 	versions []string
-	at       time.Time
+	set      string
 }
 
-const (
-	// apart is how far apart two looks may be.
-	apart = time.Minute
-	// mostVersions is how many versions are remembered.
-	mostVersions = 1000
-)
+// maxVersions is how many versions are remembered.
+const maxVersions = 1000
 
 // see takes a look down.
-func (t *trail) see(leads journal.MinioService, version string) {
+func (t *trail) see(version, set string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	served := leads == journal.MinioServiceHA || leads == journal.MinioServiceOther
-	same := len(t.versions) > 0 && t.versions[len(t.versions)-1] == version
-	if served || !same && time.Since(t.at) > apart || len(t.versions) > mostVersions {
+	if len(t.versions) > 0 && t.versions[len(t.versions)-1] == version {
+		return
+	}
+	if set == "" || set != t.set || len(t.versions) > maxVersions {
 		t.versions = nil
 	}
-	if t.at = time.Now(); !served && !same {
-		t.versions = append(t.versions, version)
-	}
+	t.versions, t.set = append(t.versions, version), set
 }
 
-// goesBackTo reports whether the trail of the last look does.
-func (t *trail) goesBackTo(version string) bool {
-	if t == nil {
-		return false
+// unchanged reports whether the Service, which was seen to have that resource version now, has led nowhere else since
+// it had the one that is expected.
+func (t *trail) unchanged(version, expected string) bool {
+	if version == expected || t == nil {
+		return version == expected
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Contains(t.versions, version)
+	return slices.Contains(t.versions, version) && slices.Contains(t.versions, expected)
 }
 
 // following has all looks be taken down.
@@ -59,21 +53,17 @@ type following struct {
 
 // Leads implements [minio.API].
 func (f following) Leads(ctx context.Context) (journal.MinioService, string, error) {
-	leads, version, err := f.API.Leads(ctx)
+	leads, version, set, err := f.Selector(ctx)
 	if err == nil {
-		f.trail.see(leads, version)
+		f.trail.see(version, set)
 	}
 	return leads, version, err
 }
 
-// ledThere ends a migration if the Service, which leads to the single MinIO, was changed while
-// nobody looked: clients may have been led to the highly available one meanwhile, and what they
+// ledThere ends a migration if somebody changed where the Service leads, which is to the single MinIO
+// again, or may have: clients may have been led to the highly available one meanwhile, and what they
 // wrote there would be removed. The next migration looks for that first.
 func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
-	if err != nil {
-		return actions.Hold(err.Error()).About("outputs")
-	}
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
@@ -81,9 +71,9 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 	if cut.Touched {
 		return actions.Abandon("somebody else changed Service minio while it led nowhere for the switch, and clients may have been led to ha-minio: the next migration looks whether they wrote something there").About("touched")
 	}
-	led := prepared.Version
-	if !cut.DisabledAt.IsZero() || cut.Back != "" {
-		led = cut.Back
+	led, err := ledAt(record)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
 	}
 	if led == "" {
 		return actions.Pass() // it is not known, or nothing was copied yet
@@ -94,10 +84,21 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 		return actions.Hold(err.Error()).About("unread")
 	case leads != journal.MinioServiceSingle:
 		return actions.Hold("somebody changes Service minio just now: " + leadsTo(leads)).About("service")
-	case version == led, m.trail.goesBackTo(led):
+	case m.trail.unchanged(version, led):
 		return actions.Pass()
 	}
-	return actions.Abandon("Service minio was changed while EKCO was away, and may have led to ha-minio meanwhile: the next migration looks whether clients wrote something there").About("touched")
+	return actions.Abandon("Service minio was changed, and may have led to ha-minio meanwhile: the next migration looks whether clients wrote something there").About("touched")
+}
+
+// ledAt returns the resource version that the Service had when it was last known to lead to the single MinIO, "" where
+// that is not on record.
+func ledAt(record journal.ActionRecord) (string, error) {
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil || !cut.DisabledAt.IsZero() || cut.Back != "" {
+		return cut.Back, err
+	}
+	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	return prepared.Version, err
 }
 
 // ledBack keeps the resource version that the Service has once it leads back, or the installer has

@@ -53,8 +53,8 @@ func watched(ctx context.Context, do func(context.Context) error, looks ...look)
 // while nothing is changed: whoever has it lead elsewhere works on MinIO.
 const serviceEvery = 3 * time.Second
 
-// watchService ends what takes long once the Service leads elsewhere. That it cannot be read
-// for a while ends nothing that changes nothing.
+// watchService ends what takes long once the Service leads elsewhere, or did for a moment. That it
+// cannot be read for a while ends nothing that changes nothing.
 func (s sides) watchService() look {
 	return look{serviceEvery, func(ctx context.Context) error {
 		err := s.target.service.open(ctx, 0)
@@ -65,10 +65,16 @@ func (s sides) watchService() look {
 	}}
 }
 
-// isElsewhere reports whether an error says that the Service leads where nothing is copied.
+// policyEvery is how often policy is asked while something takes long: somebody may pause it.
+const policyEvery = 30 * time.Second
+
+// watchPolicy ends what takes long once it may not go on.
+func watchPolicy(step actions.StepContext) look { return look{policyEvery, step.CheckPolicy} }
+
+// isElsewhere reports whether an error says that the Service leads where nothing is copied, or did.
 func isElsewhere(err error) bool {
 	_, elsewhere := errors.AsType[elsewhereError](err)
-	return elsewhere || errors.Is(err, errServes)
+	return elsewhere || errors.Is(err, errServes) || errors.Is(err, errTouched)
 }
 
 // waiting makes of what only others can change something that is waited for: it is no

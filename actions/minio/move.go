@@ -197,11 +197,7 @@ func (s deletePod) looksItself(ctx context.Context, step actions.StepContext, of
 	if _, err := s.all.look(ctx, step, of.Name); err != nil {
 		return err
 	}
-	// It took its time.
-	if verdict := (canSpare{s.api, s.all}).Check(ctx, step.Action); verdict.Kind != actions.VerdictPass {
-		return &actions.UnfinishedError{Left: verdict.Reason, Waits: true}
-	}
-	return nil
+	return step.CheckAgain(ctx) // it took its time
 }
 
 // awaitPod has no effect: its preflight waits for what is Kubernetes' and MinIO's.

@@ -30,6 +30,9 @@ type API interface {
 	// Leads reads live where the Service leads, and its resource version, which each change
 	// of it makes another.
 	Leads(ctx context.Context) (to journal.MinioService, version string, err error)
+	// Selector is Leads with a text that is the same as long as nobody has led the Service elsewhere, also if
+	// something else of it was changed; it is empty where the API server does not say who changed what.
+	Selector(ctx context.Context) (to journal.MinioService, version, set string, err error)
 	// Ours reports whether the Service has that resource version, and was led where it leads by
 	// an EKCO: nobody has led it elsewhere since that. It is false also where the API server does
 	// not say who changed it.
@@ -68,9 +71,10 @@ type API interface {
 	Targets(ctx context.Context) ([]string, error)
 	// Credentials reads those of both. They are to be held in memory only.
 	Credentials(ctx context.Context) (Credentials, error)
-	// Disable has a Service that leads to the single MinIO lead nowhere; one that leads
-	// nowhere already is left as it is. It returns kube.ErrConflict if it leads elsewhere.
-	Disable(ctx context.Context) error
+	// Disable has a Service of that resource version that leads to the single MinIO lead nowhere. It
+	// returns kube.ErrConflict, and nothing is changed, if anything of the Service was changed since.
+	// It returns the version that the Service has then.
+	Disable(ctx context.Context, version string) (disabled string, err error)
 	// Switch has a disabled Service of that resource version lead to the highly available
 	// MinIO. It returns kube.ErrConflict, and nothing is changed, if anything of the Service
 	// was changed since. It returns the version that the Service has then.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -50,11 +52,17 @@ func (c *Client) service(ctx context.Context) (journal.MinioService, error) {
 
 // Leads implements [API].
 func (c *Client) Leads(ctx context.Context) (to journal.MinioService, version string, err error) {
+	to, version, _, err = c.Selector(ctx)
+	return to, version, err
+}
+
+// Selector implements [API].
+func (c *Client) Selector(ctx context.Context) (to journal.MinioService, version, set string, err error) {
 	read, exists, err := found[service](ctx, c, ServiceRef(c.namespace))
 	if err != nil || !exists {
-		return "", "", err
+		return "", "", "", err
 	}
-	return read.leads(), read.Metadata.ResourceVersion, nil
+	return read.leads(), read.Metadata.ResourceVersion, read.set(), nil
 }
 
 // Ours implements [API].
@@ -66,68 +74,75 @@ func (c *Client) Ours(ctx context.Context, version string) (bool, error) {
 	return read.Metadata.ResourceVersion == version && read.selectedByEKCO(), nil
 }
 
-// selectedByEKCO reports whether the selector is what an EKCO has set: whoever changes it takes
-// it over in the fields that the API server says are managed by whom. It is one field there, as
-// the map is atomic.
-func (s service) selectedByEKCO() bool {
+// set says who set the selector and when, in which Service; "" where the API server does not say it.
+func (s service) set() string {
+	var set strings.Builder
 	for _, entry := range s.Metadata.ManagedFields {
-		var fields struct {
-			Spec map[string]json.RawMessage `json:"f:spec"`
-		}
-		if entry.Manager != kube.FieldManager || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-			continue
-		}
-		if _, is := fields.Spec["f:selector"]; is {
-			return true
+		if selects(entry) && entry.Time != nil {
+			fmt.Fprintf(&set, "%s %s %s %s;", s.Metadata.UID, entry.Manager, entry.Operation, entry.Time)
 		}
 	}
-	return false
+	return set.String()
+}
+
+// selectedByEKCO reports whether the selector is what an EKCO has set.
+func (s service) selectedByEKCO() bool {
+	return slices.ContainsFunc(s.Metadata.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == kube.FieldManager && selects(entry)
+	})
+}
+
+// selects reports whether the entry's manager has set the selector: whoever changes it takes it over in the
+// fields that the API server says are managed by whom. It is one field there, as the map is atomic.
+func selects(entry metav1.ManagedFieldsEntry) bool {
+	var fields struct {
+		Spec map[string]json.RawMessage `json:"f:spec"`
+	}
+	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+		return false
+	}
+	_, is := fields.Spec["f:selector"]
+	return is
 }
 
 // Switch implements [API].
 func (c *Client) Switch(ctx context.Context, version string) (string, error) {
+	return c.replace(ctx, version, journal.MinioServiceDisabled, journal.MinioServiceHA)
+}
+
+// Disable implements [API].
+func (c *Client) Disable(ctx context.Context, version string) (string, error) {
+	return c.replace(ctx, version, journal.MinioServiceSingle, journal.MinioServiceDisabled)
+}
+
+// replace has the Service of that resource version, which leads to one, lead to another.
+func (c *Client) replace(ctx context.Context, version string, from, to journal.MinioService) (string, error) {
 	ref := ServiceRef(c.namespace)
 	raw, err := c.objects.PatchObject(ctx, ref, []kube.PatchOp{
 		{Op: "test", Path: "/metadata/resourceVersion", Value: version},
-		{Op: "test", Path: "/spec/selector", Value: selectors[journal.MinioServiceDisabled]},
-		{Op: "replace", Path: "/spec/selector", Value: selectors[journal.MinioServiceHA]},
+		{Op: "test", Path: "/spec/selector", Value: selectors[from]},
+		{Op: "replace", Path: "/spec/selector", Value: selectors[to]},
 	})
-	switched, err := decode[service](ref, raw, err)
+	changed, err := decode[service](ref, raw, err)
 	if err != nil {
-		return "", fmt.Errorf("point %s to %s: %w", ref, journal.MinioServiceHA, err)
+		return "", fmt.Errorf("point %s to %s: %w", ref, to, err)
 	}
-	return switched.Metadata.ResourceVersion, nil
+	return changed.Metadata.ResourceVersion, nil
 }
 
 // Point implements [API].
 func (c *Client) Point(ctx context.Context, to journal.MinioService) error {
-	return c.point(ctx, journal.MinioServiceDisabled, to)
-}
-
-// Disable implements [API].
-func (c *Client) Disable(ctx context.Context) error {
-	return c.point(ctx, journal.MinioServiceSingle, journal.MinioServiceDisabled)
-}
-
-// point has a Service that leads to one lead to another.
-func (c *Client) point(ctx context.Context, from, to journal.MinioService) error {
-	ref := ServiceRef(c.namespace)
-	now, err := get[service](ctx, c, ref)
+	leads, version, err := c.Leads(ctx)
 	switch {
 	case err != nil:
 		return err
-	case now.leads() == to:
+	case leads == to:
 		return nil
-	case now.leads() != from:
-		return fmt.Errorf("point %s to %s: %w: somebody has it lead to %s", ref, to, kube.ErrConflict, now.leads())
+	case leads == "":
+		return fmt.Errorf("point %s to %s: %w", ServiceRef(c.namespace), to, kube.ErrNotFound)
+	case leads != journal.MinioServiceDisabled:
+		return fmt.Errorf("point %s to %s: %w: somebody has it lead to %s", ServiceRef(c.namespace), to, kube.ErrConflict, leads)
 	}
-	_, err = c.objects.PatchObject(ctx, ref, []kube.PatchOp{
-		{Op: "test", Path: "/metadata/uid", Value: now.Metadata.UID},
-		{Op: "test", Path: "/spec/selector", Value: selectors[from]},
-		{Op: "replace", Path: "/spec/selector", Value: selectors[to]},
-	})
-	if err != nil {
-		return fmt.Errorf("point %s to %s: %w", ref, to, err)
-	}
-	return nil
+	_, err = c.replace(ctx, version, journal.MinioServiceDisabled, to)
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // somebody is the field manager of who is not EKCO.
@@ -14,10 +15,10 @@ const somebody = "kubectl"
 func own(meta, before map[string]any, spec any, manager string) {
 	is, _ := spec.(map[string]any)
 	was, _ := before["spec"].(map[string]any)
-	owners := ownersOf(before)
+	owners, since := ownersOf(before)
 	for field := range fieldsOf(was, is) {
 		if !reflect.DeepEqual(was[field], is[field]) {
-			owners[field] = manager
+			owners[field], since[manager] = manager, time.Now().UTC().Format(time.RFC3339)
 		}
 	}
 	of := map[string]map[string]any{}
@@ -30,7 +31,7 @@ func own(meta, before map[string]any, spec any, manager string) {
 	var entries []any
 	for _, owner := range slices.Sorted(maps.Keys(of)) {
 		entries = append(entries, map[string]any{
-			"manager": owner, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": of[owner]},
+			"manager": owner, "operation": "Update", "time": since[owner], "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": of[owner]},
 		})
 	}
 	meta["managedFields"] = entries
@@ -47,16 +48,17 @@ func fieldsOf(was, is map[string]any) map[string]bool {
 	return names
 }
 
-// ownersOf returns who changed each field of an object's spec last.
-func ownersOf(object map[string]any) map[string]string {
-	owners := map[string]string{}
+// ownersOf returns who changed each field of an object's spec last, and when each of them changed one.
+func ownersOf(object map[string]any) (owners, since map[string]string) {
+	owners, since = map[string]string{}, map[string]string{}
 	meta, _ := object["metadata"].(map[string]any)
 	entries, _ := meta["managedFields"].([]any)
 	for _, entry := range entries {
 		of := entry.(map[string]any)
+		since[of["manager"].(string)] = of["time"].(string)
 		for field := range of["fieldsV1"].(map[string]any)["f:spec"].(map[string]any) {
 			owners[field[len("f:"):]] = of["manager"].(string)
 		}
 	}
-	return owners
+	return owners, since
 }

@@ -1,0 +1,80 @@
+package actions_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// slow is a step that has its effect an hour after it was begun, unless it may not by then.
+type slow struct {
+	*script
+	asks func(actions.StepContext, context.Context) error
+}
+
+func (s slow) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	time.Sleep(time.Hour)
+	if err := s.asks(step, ctx); err != nil {
+		return nil, err
+	}
+	return s.script.Do(ctx, step)
+}
+
+func (s slow) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	if s.asks(step, ctx) == nil {
+		panic("nothing is asked outside of Do")
+	}
+	return s.script.Prove(ctx, step)
+}
+
+func TestASlowStepIsHeldBeforeItsEffect(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		for name, test := range map[string]struct {
+			asks      func(actions.StepContext, context.Context) error
+			preflight string
+			held      bool
+		}{
+			"by policy":         {actions.StepContext.CheckAgain, "Paused", true},
+			"by a check":        {actions.StepContext.CheckAgain, "X", true},
+			"by policy alone":   {actions.StepContext.CheckPolicy, "Paused", true},
+			"by what is last":   {actions.StepContext.CheckPolicy, "NodeStillGone", true},
+			"not by the others": {actions.StepContext.CheckPolicy, "X", false},
+		} {
+			w := &world{actionstest.NewWorld(w.T)}
+			code := slow{&script{}, test.asks}
+			planned := guarded("a", "X", "NodeStillGone")
+			planned.Timeout = journal.Duration(2 * time.Hour)
+			code.steps = []journal.PlannedStep{planned}
+			definition := code.definition()
+			definition.Steps = map[string]actions.Step{"act": code}
+			cfg, dial := w.Config([]actions.Definition{definition}), actionstest.Answering(actions.Pass())
+			for _, check := range []string{"X", "NodeStillGone"} {
+				cfg.Preflights[check] = actionstest.Always(actions.Pass())
+			}
+			cfg.Preflights[test.preflight] = dial
+			w.requestTest()
+			r := w.Start(cfg)
+			w.Pass(time.Minute)
+			dial.Turn(actions.Hold("paused"))
+			w.Pass(3 * time.Hour)
+			if did := len(code.calls()) > 0; did == test.held {
+				w.T.Errorf("%s: it did: %t; %v", name, did, w.Story())
+			}
+			if test.held {
+				if now := w.Record(); now.Holds["a"].Preflight != test.preflight || now.Steps["a"].Failures != 0 {
+					w.T.Errorf("%s: it is held by %+v, after %d failures", name, now.Holds, now.Steps["a"].Failures)
+				}
+			}
+			dial.Turn(actions.Pass())
+			r.End()
+			if len(code.calls()) != 1 {
+				w.T.Errorf("%s: it did so %d times", name, len(code.calls()))
+			}
+		}
+	})
+}

@@ -24,7 +24,7 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 	switch {
 	case err != nil:
 		return nil, a.unfinished(fmt.Sprintf("%v; and whether Service minio leads somewhere is not known: %v", cause, err), true)
-	case leads == journal.MinioServiceHA && a.state.Switches:
+	case leads == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
 		if err := errors.Join(a.versioned(ctx), a.endServed(ctx)); err != nil {
 			return nil, a.unfinished(fmt.Sprintf("Service minio leads to ha-minio; clients may still be connected to the single MinIO: %v", err), true)
 		}
@@ -87,6 +87,7 @@ func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err er
 			return leads, nil // or somebody else disabled it
 		}
 		if err == nil {
+			a.givesUp(ctx)
 			if leads, err = a.pointBack(ctx); err == nil {
 				return leads, nil
 			}
@@ -112,7 +113,20 @@ func (a *attempt) touched(ctx context.Context, leads journal.MinioService, versi
 	case leads == journal.MinioServiceSingle: // or EKCO was killed right before it was away, or was back
 		return version != a.state.Back && !a.ours(ctx, version)
 	}
-	return leads != journal.MinioServiceHA || !a.state.Switches
+	switched, err := a.switched(ctx, a.state, leads, version)
+	return !switched || err != nil
+}
+
+// givesUp puts on record that the switch is not made, before the Service leads back: whoever has it lead to the highly
+// available MinIO afterwards is not EKCO. It leads back also where that cannot be recorded, as clients wait.
+func (a *attempt) givesUp(ctx context.Context) {
+	if !a.state.Switches {
+		return
+	}
+	a.state.Switches = false
+	if err := a.note(ctx); err != nil {
+		a.step.Log.Warn("that the switch is taken back is not on record yet", "error", err)
+	}
 }
 
 // ours reports whether it is known that nobody but EKCO has changed where the Service leads.

@@ -65,7 +65,12 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 		return actions.Proof{Missing: err.Error()}, nil
 	case err != nil:
 		return proof, err
-	case leads != journal.MinioServiceHA || !state.Switches:
+	}
+	switched, err := s.switched(ctx, state, leads, version)
+	switch {
+	case err != nil:
+		return proof, err
+	case !switched:
 		proof.Missing = fmt.Sprintf("Service minio leads to %s, and not because EKCO switched it", leads)
 	case state.Forced != "":
 		proof.Missing = s.connected(ctx, state)
@@ -78,6 +83,15 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 		proof.Outputs, err = json.Marshal(state)
 	}
 	return proof, err
+}
+
+// switched reports whether the Service leads to the highly available MinIO by EKCO's switch: that is on record as what
+// comes next, and so is what came of it, or else nobody but EKCO has set the selector.
+func (m *migrator) switched(ctx context.Context, state journal.MinioCutOver, leads journal.MinioService, version string) (bool, error) {
+	if leads != journal.MinioServiceHA || !state.Switches || state.Version != "" {
+		return leads == journal.MinioServiceHA && state.Switches, nil
+	}
+	return m.api.Ours(ctx, version)
 }
 
 // connected says why clients may still be connected to pods that served, or "" once all of
@@ -172,10 +186,14 @@ func (a *attempt) caught(ctx context.Context) (err error) {
 // forward makes the switch, also one that was interrupted.
 func (a *attempt) forward(ctx context.Context) error {
 	leads, version, err := a.api.Leads(ctx)
+	if err != nil {
+		return err
+	}
+	switched, err := a.switched(ctx, a.state, leads, version)
 	switch {
 	case err != nil:
 		return err
-	case leads == journal.MinioServiceHA && a.state.Switches:
+	case switched:
 		return errors.Join(a.versioned(ctx), a.endServed(ctx))
 	case leads == journal.MinioServiceHA:
 		return errElsewhere

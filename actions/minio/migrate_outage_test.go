@@ -137,6 +137,49 @@ func TestAStopPutsOnRecordThatTheSwitchWasTakenBack(t *testing.T) {
 	})
 }
 
+// recorded is an API server that does not switch, and is asked to lead the Service back only once that is on record.
+type recorded struct {
+	late
+	b *duo
+}
+
+func (r recorded) Point(ctx context.Context, to journal.MinioService) error {
+	if r.b.cut().Switches {
+		r.b.T.Error("it leads back, and on record the switch comes next")
+	}
+	return r.API.Point(ctx, to)
+}
+
+func TestThatTheSwitchIsGivenUpIsRecordedFirst(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		m := &migrator{api: recorded{late{b.Client(b.Objects)}, b}, changed: func() {}, Migration: b.migration}
+		m.Stores = miniosim.Network{Both: b.Both}
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.comes("failed cut-over")
+		b.backs()
+		r.Halt()
+	})
+}
+
+// TestASwitchByHandIsNotTakenForEKCOs, which led the Service back and was killed before that was on record.
+func TestASwitchByHandIsNotTakenForEKCOs(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.killed(`{"app":"minio"}`, journal.MinioCutOver{Disabled: true, DisabledAt: time.Now(), Switches: true, Settled: true})
+		b.Source.Write(plain, "meanwhile", "text", s3.Attributes{}, time.Now())
+		b.Pass(time.Hour)
+		b.lead(minio.App)
+		b.ends(b.start(), stays)
+		b.anew()
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/meanwhile")
+		r.Halt()
+	})
+}
+
 // cut is what is on record of the switch.
 func (b *duo) cut() journal.MinioCutOver {
 	b.T.Helper()

@@ -165,8 +165,11 @@ func TestTheVersionOfASwitchIsKnownWhateverBecameOfTheAnswer(t *testing.T) {
 	for name, state := range map[string]journal.MinioCutOver{"": {Switches: true, Disabled: true}, "an earlier one": {Switches: true, Version: "an earlier one"}} {
 		actionstest.InBubble(t, func(w *actionstest.World) {
 			b := grown(w)
-			b.Point(toHA)
 			m := &migrator{api: b.Client(b.Objects)}
+			b.Point(nowhere)
+			if err := m.api.Point(w.T.Context(), journal.MinioServiceHA); err != nil {
+				t.Fatal(err)
+			}
 			step := actions.StepContext{Planned: journal.PlannedStep{ID: journal.StepCutOverMinio}}
 			step.Action.Steps = map[string]journal.StepRecord{journal.StepCutOverMinio: {Outputs: raw(t, state)}}
 			proof, err := (cutOver{m}).Prove(w.T.Context(), step)

@@ -274,6 +274,19 @@ func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionReco
 	return verdict.About("served").OnceLasting(m.KeepSource, "the highly available MinIO serves; the single one is kept until it has done so for long enough")
 }
 
+// incomplete says which replicas are lacking: with no more than a quorum of them, the next one that is
+// lost takes objects with it.
+func (m *migrator) incomplete(ctx context.Context) string {
+	live, lacks, err := m.api.Unready(ctx)
+	switch {
+	case err != nil:
+		return err.Error()
+	case live.Replicas < live.Desired:
+		return fmt.Sprintf("StatefulSet ha-minio asks for %d of %d", live.Replicas, live.Desired)
+	}
+	return lacks
+}
+
 func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if record.Request.DryRun {
 		return actions.Pass()
@@ -298,8 +311,8 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	if verdict := m.untouched(ctx, record); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	if err := m.api.Healthy(ctx); err != nil {
-		return actions.Hold(err.Error()).About("unhealthy")
+	if lacks := m.incomplete(ctx); lacks != "" {
+		return actions.Hold("the single MinIO is deleted only while ha-minio has all of its replicas: " + lacks).About("unhealthy")
 	}
 	shall, err := shallOf(record)
 	if err != nil {

@@ -135,6 +135,46 @@ func TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone(t *testing.T) {
 	}
 }
 
+// TestTheSourceIsKeptWhileAnyReplicaIsLacking: what was written with a quorum of them alone is lost
+// with the next one.
+func TestTheSourceIsKeptWhileAnyReplicaIsLacking(t *testing.T) {
+	set := minio.StatefulSetRef(miniosim.Namespace)
+	scaled := func(b *duo, replicas int) {
+		b.Edit(set, func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = replicas })
+		b.Reconcile()
+	}
+	for name, test := range map[string]struct{ lose, mend func(b *duo) }{
+		"two do not run": {
+			func(b *duo) { b.Lose("a"); b.Reconcile() },
+			func(b *duo) {
+				for _, i := range []int{0, 3} {
+					b.Run(i, miniosim.Pod{Node: "b"})
+				}
+				b.Reconcile()
+			},
+		},
+		"fewer are asked for": {func(b *duo) { scaled(b, 4) }, func(b *duo) { scaled(b, 6) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.copied()
+				b.Point(toHA)
+				test.lose(b)
+				if err := b.Client(b.Objects).Healthy(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version()})
+				r := b.start()
+				b.Pass(2 * DefaultKeepSource)
+				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "all of its replicas")
+				test.mend(b)
+				b.ends(r, handedOver)
+			})
+		})
+	}
+}
+
 // TestNoHoldAdvisesACancelThatIsRefused once something was deleted.
 func TestNoHoldAdvisesACancelThatIsRefused(t *testing.T) {
 	for _, past := range []bool{false, true} {

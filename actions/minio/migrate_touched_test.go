@@ -95,11 +95,11 @@ type ailing struct {
 	since func() bool
 }
 
-func (a *ailing) Healthy(ctx context.Context) error {
+func (a *ailing) Unready(ctx context.Context) (journal.MinioFacts, string, error) {
 	if a.is.Load() && a.since() {
-		return errors.New("MinIO is not healthy")
+		return journal.MinioFacts{}, "", errors.New("MinIO is not healthy")
 	}
-	return a.API.Healthy(ctx)
+	return a.API.Unready(ctx)
 }
 
 func TestADetourBeforeTheEndIsNoticedWhereverItComes(t *testing.T) {

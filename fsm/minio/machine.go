@@ -146,7 +146,10 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		if takes(t, w) != "" || w.Journal.SafeMode() {
 			wantRepair(t, w, want) // it waits for that, or for a person who may be long in coming
 		}
-		return // where the Service leads is its business, and nothing may be moved
+		if m := of(t); m.Service == journal.MinioServiceHA && !m.Complete() {
+			wantMove(t, w, want) // it waits for all replicas
+		}
+		return // where the Service leads is its business, and nothing else may be moved
 	}
 	wantRepair(t, w, want)
 	wantMove(t, w, want)

@@ -315,3 +315,19 @@ func TestADryRunOfAMoveOrARepairIsNotRepeated(t *testing.T) {
 	w.moves("")
 	w.wants(repair, false)
 }
+
+// TestAfterTheSwitchAReplicaWithoutAVolumeIsMoved: the migration waits for it before it deletes the
+// single MinIO.
+func TestAfterTheSwitchAReplicaWithoutAVolumeIsMoved(t *testing.T) {
+	for service, moves := range map[journal.MinioService]string{journal.MinioServiceSingle: "", journal.MinioServiceHA: "ha-minio-5"} {
+		w := newWorld(t, 3)
+		w.observe(complete(1))
+		w.wants(migrate, true)
+		facts := spread("n0", "n0", "n1", "n1", "n2", "-")
+		facts.Service, facts.Deployment = service, "uid-single"
+		w.observe(facts)
+		w.moves("")
+		w.Pass(5 * time.Minute)
+		w.moves(moves)
+	}
+}

@@ -32,6 +32,9 @@ type Definition struct {
 	// waits until this one's actions are mirrored, which keeps the other's from being.
 	Exclusive bool
 
+	// For, unless nil, returns what is done for an action about that subject in the place of this.
+	For func(subject journal.Subject) Definition
+
 	// Plan captures every fact the action needs and lists its steps. It changes
 	// nothing. An error holds the action, visibly, and Plan is called again.
 	Plan func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error)

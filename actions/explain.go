@@ -15,8 +15,8 @@ import (
 // listed. It writes nothing and changes nothing: [Mirrored], which writes, comes
 // last, with [VerdictUnasked]. The record may be one that was never requested.
 func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
-	kind, ok := r.kinds[record.Kind]
-	if !ok {
+	kind := r.kindOf(record)
+	if kind == nil {
 		return journal.Plan{}, nil, fmt.Errorf("explain action %s: this EKCO does not know actions of kind %q", record.ID, record.Kind)
 	}
 	record = snapshot(record)

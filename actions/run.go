@@ -93,8 +93,9 @@ type attention struct {
 }
 
 func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
+	kind := r.kindOf(record)
 	a := &run{
-		Runner: r, record: r.taken(record), kind: r.kinds[record.Kind],
+		Runner: r, record: r.taken(record), kind: kind,
 		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
 		ctx:     ctx,
 		results: make(chan func()),
@@ -105,7 +106,7 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 		found:   make(findings),
 		cancel:  record.Cancelling != nil,
 		resumed: record.Planned,
-		unfit:   unfit(record, r.kinds[record.Kind]),
+		unfit:   unfit(record, kind),
 	}
 	if record.Planned && a.unfit == "" {
 		a.takePlan()

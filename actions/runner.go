@@ -61,6 +61,17 @@ func NewRunner(cfg Config) *Runner {
 	return &Runner{cfg: cfg, kinds: kinds}
 }
 
+// kindOf returns what is done for the action, nil if this EKCO does not know its kind.
+func (r *Runner) kindOf(record journal.ActionRecord) *Kind {
+	kind := r.kinds[record.Kind]
+	if kind == nil || kind.For == nil {
+		return kind
+	}
+	of := *kind
+	of.Definition = kind.For(record.Subject)
+	return &of
+}
+
 // Run runs an action, or resumes one, and returns nil when action.ended is on
 // disk. At most one Run per action may be under way.
 //

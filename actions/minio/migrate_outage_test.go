@@ -49,6 +49,25 @@ func TestASwitchThatWasInterruptedGoesOnOnce(t *testing.T) {
 	})
 }
 
+// TestAnOutageEndsAlthoughAnotherNamespaceIsConfigured: whoever looks for MinIO there finds nothing to
+// take back.
+func TestAnOutageEndsAlthoughAnotherNamespaceIsConfigured(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.killed(nowhere, journal.MinioCutOver{Disabled: true})
+		migration := b.migration
+		migration.Stores = miniosim.Network{Both: b.Both}
+		r := b.Start(b.Config(InNamespaces("another", func(namespace string) []actions.Definition {
+			return []actions.Definition{NewMigration(minio.NewClient(b.Objects, b.Both, namespace), migration, func() {})}
+		})))
+		b.Pass(time.Minute)
+		if leads := b.ServiceLeads(); leads == "" {
+			t.Error("after a minute the Service still selects no pods")
+		}
+		r.Halt()
+	})
+}
+
 // TestAnOutageIsBoundedWhateverEndsEKCO: each start had a new limit, and no failure counted.
 func TestAnOutageIsBoundedWhateverEndsEKCO(t *testing.T) {
 	for name, state := range map[string]func() journal.MinioCutOver{

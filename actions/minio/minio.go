@@ -5,6 +5,7 @@ package minio
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -35,6 +36,21 @@ func New(api minio.API, nodes Nodes, healers minio.Healers, settle time.Duration
 func NewMigration(api minio.API, migration Migration, changed func()) actions.Definition {
 	seen := &trail{}
 	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen})
+}
+
+// InNamespaces returns the actions about MinIO in the namespace that is configured. An open one of
+// another namespace, which was configured when it began, goes on there.
+func InNamespaces(configured string, build func(namespace string) []actions.Definition) []actions.Definition {
+	definitions := build(configured)
+	for i, own := range definitions {
+		definitions[i].For = func(subject journal.Subject) actions.Definition {
+			if namespace, _, _ := strings.Cut(subject.Name, "/"); namespace != configured {
+				return build(namespace)[i]
+			}
+			return own
+		}
+	}
+	return definitions
 }
 
 // stillThere implements [MinioStillThere].

@@ -16,16 +16,19 @@ import (
 
 // minioOf is what EKCO does about MinIO.
 func minioOf(c cluster) ring.Capability {
-	api, nudge, off := minio.NewClient(c.objects, minio.NewHTTP(), c.cfg.MinioNamespace), &observers.Nudge{}, minioOff(c.cfg)
+	nudge, off := &observers.Nudge{}, minioOff(c.cfg)
+	in := func(namespace string) minio.API { return minio.NewClient(c.objects, minio.NewHTTP(), namespace) }
 	return ring.Capability{
 		Fsm:    fsmminio.WithMigration(),
 		Policy: fsmminio.Policy{Off: off, Patience: c.cfg.MinioVolumeWait, Migrates: true},
 		Words:  fsmminio.Words,
 		Actions: func(nodes kube.API) []actions.Definition {
-			return append(actionsminio.New(api, nodes, minio.S3{}, c.cfg.MinioHealSettleTime, nudge.Look), actionsminio.NewMigration(api, minioMigration(c.cfg), nudge.Look))
+			return actionsminio.InNamespaces(c.cfg.MinioNamespace, func(namespace string) []actions.Definition {
+				return append(actionsminio.New(in(namespace), nodes, minio.S3{}, c.cfg.MinioHealSettleTime, nudge.Look), actionsminio.NewMigration(in(namespace), minioMigration(c.cfg), nudge.Look))
+			})
 		},
 		Sources: func(s *fsm.State) []observers.Source {
-			return nudge.Over(minioSources(c, api, off, fsmminio.Known(s))...)
+			return nudge.Over(minioSources(c, in(c.cfg.MinioNamespace), off, fsmminio.Known(s))...)
 		},
 	}
 }

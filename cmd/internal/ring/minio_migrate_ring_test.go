@@ -165,7 +165,7 @@ func TestInSafeModeClientsAreLedBackAndNothingElseIsDone(t *testing.T) {
 		in := e.live(nil)
 		e.takes(10*time.Minute, func() bool { return b.ServiceLeads() == "" })
 		in.life.kill()
-		<-in.ended
+		t.Logf("it ended: %v", <-in.ended)
 		b.Hang(false)
 		e.closeJournal()
 		e.openJournal("journal.db")

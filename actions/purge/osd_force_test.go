@@ -119,7 +119,9 @@ func TestAnOSDThatIsReplacedBeforeItIsPurgedByForceIsGone(t *testing.T) {
 		}
 		s.ask(journal.ActionRequested{Manual: true})
 		s.Start(s.cfg()).End()
-		if got := s.purges(); !slices.Equal(got, []string{"osd-purge 107 by force", "osd-purge 12 by force"}) || s.Count("failed purge-osd") > 0 {
+		// The others may need no force: that depends on which of the three is purged last.
+		got := s.purges()
+		if s.Count("failed purge-osd") > 0 || len(got) != 2 || !strings.HasPrefix(got[0], "osd-purge 107") || !strings.HasPrefix(got[1], "osd-purge 12") {
 			t.Errorf("it did %q: %q", got, s.Story())
 		}
 	})

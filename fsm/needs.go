@@ -31,10 +31,10 @@ func (n *Needs) Action(id string) {
 	}
 }
 
-// ended adds all events of an action that has ended, and the facts by which the journal
+// Ended adds all events of an action that has ended, and the facts by which the journal
 // knew its thing then: of one that is not known, no end is kept. Ages may count from
 // these facts.
-func (n *Needs) ended(action string, facts uint64) {
+func (n *Needs) Ended(action string, facts uint64) {
 	n.Action(action)
 	if facts != 0 {
 		n.Since(facts)
@@ -55,11 +55,11 @@ func (s *State) Needs() Needs {
 			needs.Event(seq)
 		}
 		for _, last := range t.Last {
-			needs.ended(last.Action, last.FactsSeq)
+			needs.Ended(last.Action, last.FactsSeq)
 		}
 		for _, contest := range t.Contests {
 			if s.Time.Before(contest.until().Add(contestWindow)) {
-				needs.ended(contest.Action, contest.FactsSeq)
+				needs.Ended(contest.Action, contest.FactsSeq)
 			}
 		}
 		if needing, ok := t.machine.Machine.(Needing); ok {

@@ -28,8 +28,8 @@ type Thing struct {
 	// that it no longer exists. Zero means that there was none.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 	GoneSeq  uint64 `json:"gone_seq,omitempty"`
-	// AddedSeq is the event of the generic types that told of it first, EnteredSeq the
-	// last of its transitions; zero if there was none.
+	// AddedSeq is the event that observed it first, EnteredSeq the last of its transitions;
+	// zero if there was none.
 	AddedSeq   uint64 `json:"added_seq,omitempty"`
 	EnteredSeq uint64 `json:"entered_seq,omitempty"`
 	// Vain is what EKCO did about it in vain, by the kind of action.

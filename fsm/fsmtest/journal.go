@@ -4,6 +4,7 @@ package fsmtest
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,18 @@ func (j *Journal) Write(drafts ...journal.Draft) {
 	if len(j.S.Problems) > 0 {
 		j.T.Fatalf("problems: %q", j.S.Problems)
 	}
+}
+
+// Retained folds again what retention keeps of events, of which s is the state, as an EKCO with another fold does.
+// The last of them, and the last that an operator wrote, are too young to leave.
+func Retained(events []journal.Event, s *fsm.State, capabilities ...fsm.Capability) *fsm.State {
+	needs, kept := s.Needs(), fsm.NewState(capabilities...)
+	for _, e := range events {
+		if strings.HasPrefix(string(e.Type), "journal.") || s.Actions[e.Action] != nil || e.Seq == s.Seq || e.Seq == s.Clock.LastSeq || needs.Keeps(e) {
+			kept.Apply(e)
+		}
+	}
+	return kept
 }
 
 // Pass lets time pass.

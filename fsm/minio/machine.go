@@ -48,7 +48,7 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 		return fmt.Errorf("read the facts of %s: %w", t.Name, err)
 	}
 	of(t).MinioFacts = now
-	of(t).served()
+	of(t).served(e.Seq)
 	of(t).lacks(e)
 	return nil
 }
@@ -70,8 +70,9 @@ func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// Needs adds the same.
+// Needs adds the same, and how EKCO knows what it did before.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
+	of(t).needs(needs)
 	for _, lacking := range of(t).Lacking {
 		needs.Since(lacking.Seq)
 	}
@@ -98,7 +99,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	}
 	m.Made[rec.Kind] = step.Done() && !rec.Request.DryRun // whose steps are done, too
 	if rec.Kind == journal.ActionMigrateMinio && !rec.Request.DryRun {
-		m.migrated(rec)
+		m.migrated(rec, left{rec.ID, t.FactsSeq})
 		if s.Clock.Wrong() || rec.RequestedAt.Before(s.Clock.JumpedAt) {
 			m.notOurs() // when it copied is not known by the clock of MinIO
 		}

@@ -71,13 +71,20 @@ func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 // served forgets by where the Service leads what does not hold any more: what the highly
 // available one has is not only EKCO's once it has served, and who had the Service lead there
 // is not known once it did not.
-func (m *MinIO) served() {
+func (m *MinIO) served(seq uint64) {
 	if m.Service == journal.MinioServiceHA {
+		if !m.Ours.IsZero() {
+			m.Past.Forgot[0] = seq
+		}
 		m.notOurs()
 		return
 	}
+	if m.Switched {
+		m.Past.Forgot[1] = seq
+	}
 	m.Switched, m.Unread, m.From, m.Version = false, false, "", ""
-	if m.Service != journal.MinioServiceDisabled {
+	if m.Service != journal.MinioServiceDisabled && m.Taken != "" {
+		m.Past.Forgot[2] = seq
 		m.Taken = ""
 	}
 }
@@ -86,7 +93,7 @@ func (m *MinIO) served() {
 func (m *MinIO) notOurs() { m.Ours, m.Source = time.Time{}, "" }
 
 // migrated keeps what a migration did, whether or not it came to its end.
-func (m *MinIO) migrated(rec *journal.ActionRecord) {
+func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
 	var cut journal.MinioCutOver
 	step := rec.Steps[journal.StepCutOverMinio]
 	known := len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &cut) == nil
@@ -99,13 +106,13 @@ func (m *MinIO) migrated(rec *journal.ActionRecord) {
 			m.From, m.Version = deploymentOf(rec), cut.Version
 		}
 		if m.Switched || m.Service == journal.MinioServiceDisabled {
-			m.Taken = deploymentOf(rec)
+			m.Taken, m.Past.Switched = deploymentOf(rec), by
 		}
 		m.notOurs()
 	case cut.Shrunk != "" || cut.Touched || cut.Disabled || !known:
 		m.notOurs() // the copy may be the last that there is of what the single one is without, or no copy
 	case m.Service != journal.MinioServiceHA:
-		m.copied(rec)
+		m.copied(rec, by)
 	}
 }
 
@@ -121,11 +128,11 @@ func deploymentOf(rec *journal.ActionRecord) string {
 
 // copied keeps up to when what is on the highly available one are copies, and of what store.
 // Whatever was there before, and was no copy, somebody has gone past.
-func (m *MinIO) copied(rec *journal.ActionRecord) {
+func (m *MinIO) copied(rec *journal.ActionRecord, by left) {
 	var prepared journal.MinioPrepared
 	prepare := rec.Steps[journal.StepPrepareMinio]
 	if prepare.Done() && json.Unmarshal(prepare.Outputs, &prepared) == nil && prepared.Source != "" {
-		m.Ours, m.Source = copying(rec), prepared.Source
+		m.Ours, m.Source, m.Past.Copied = copying(rec), prepared.Source, by
 	}
 }
 

@@ -2,6 +2,7 @@ package minio
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -272,7 +273,55 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 3)
 			w.observe(complete(1))
-			w.knows(test(w))
+			want := test(w)
+			w.knows(want)
 		})
+		t.Run(name+", and retention", func(t *testing.T) {
+			w := newWorld(t, 3)
+			w.observe(complete(1))
+			want := test(w)
+			w.retain()
+			w.knows(want)
+		})
+	}
+}
+
+// TestADisabledServiceIsRepairedTheSameAfterRetention, whatever has left the journal since.
+func TestADisabledServiceIsRepairedTheSameAfterRetention(t *testing.T) {
+	const single, ha, disabled = journal.MinioServiceSingle, journal.MinioServiceHA, journal.MinioServiceDisabled
+	for name, test := range map[string]struct {
+		before func(w *world)
+		leads  []journal.MinioService
+		want   journal.MinioService
+	}{
+		"nobody switched":           {func(*world) {}, nil, single},
+		"EKCO switched":             {func(w *world) { w.switches(journal.MinioCutOver{Switches: true}, ha) }, nil, ha},
+		"and it was led back":       {func(w *world) { w.switches(journal.MinioCutOver{Switches: true}, ha) }, []journal.MinioService{single}, single},
+		"and there again by others": {func(w *world) { w.switches(journal.MinioCutOver{Switches: true}, ha) }, []journal.MinioService{single, ha}, single},
+		"and another migration was called off": {func(w *world) {
+			w.switches(journal.MinioCutOver{Switches: true}, ha)
+			w.Pass(rest + time.Minute)
+			w.does(journal.MinioCutOver{})
+		}, nil, ha},
+	} {
+		for _, retained := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, retention %t", name, retained), func(t *testing.T) {
+				w := newWorld(t, 3)
+				w.observe(complete(1))
+				test.before(w)
+				for i, service := range append(test.leads, disabled) {
+					facts := complete(int64(i + 2))
+					facts.Service = service
+					w.observe(facts)
+				}
+				if retained {
+					w.retain()
+				}
+				rec := w.wants(journal.ActionRepairMinio, true)
+				if asked, err := journal.InputOf[journal.MinioRepair](rec.Request); err != nil || asked.To != test.want {
+					t.Errorf("%v: it shall lead to %s, want %s", err, asked.To, test.want)
+				}
+			})
+		}
 	}
 }

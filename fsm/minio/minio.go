@@ -75,8 +75,39 @@ type MinIO struct {
 	// Taken is the UID of the Deployment whose place the highly available one has taken by EKCO's
 	// switch, since when the Service has led nowhere but there. It has the newest data.
 	Taken string `json:"taken,omitempty"`
+	// Past is how all that is known.
+	Past past `json:"past,omitzero"`
 	// Lacking are the replicas that lack their volumes.
 	Lacking []lacking `json:"lacking,omitempty"`
+}
+
+// past are the events that a replay needs to come to the same, besides the last facts and the last action of each kind.
+type past struct {
+	// Copied is the migration that left Ours and Source, Switched the one that left Taken, and what belongs to it.
+	Copied   left `json:"copied,omitzero"`
+	Switched left `json:"switched,omitzero"`
+	// Forgot are the last facts by which each of those did not hold any more: that the Service leads to the highly
+	// available one, that it does not, and that it leads elsewhere.
+	Forgot [3]uint64 `json:"forgot,omitzero"`
+}
+
+// left is an action, and the event with MinIO's last facts when it ended.
+type left struct {
+	Action string `json:"action"`
+	Facts  uint64 `json:"facts"`
+}
+
+// needs adds the events.
+func (m *MinIO) needs(needs *fsm.Needs) {
+	if !m.Ours.IsZero() {
+		needs.Ended(m.Past.Copied.Action, m.Past.Copied.Facts)
+	}
+	if m.Taken != "" {
+		needs.Ended(m.Past.Switched.Action, m.Past.Switched.Facts)
+	}
+	for _, seq := range m.Past.Forgot {
+		needs.Event(seq)
+	}
 }
 
 func of(t *fsm.Thing) *MinIO { return t.Data.(*MinIO) }

@@ -96,6 +96,14 @@ func (w *world) end(rec *journal.ActionRecord, outcome journal.Outcome) {
 	w.End(rec, outcome)
 }
 
+// retain folds again what retention keeps, and starts.
+func (w *world) retain() {
+	w.T.Helper()
+	w.S = fsmtest.Retained(w.Events, w.S, fsmnode.Capability(), WithMigration())
+	w.Write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "2"}})
+	w.Pass(time.Minute)
+}
+
 func (w *world) state() journal.State {
 	w.T.Helper()
 	w.Decide()

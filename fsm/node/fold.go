@@ -17,6 +17,7 @@ func foldObserved(s *fsm.State, e journal.Event, p *journal.NodeObserved) {
 	switch {
 	case n == nil:
 		n = add(s, e.Subject, Healthy, e.Time)
+		n.AddedSeq = e.Seq
 	case n.State == Purged:
 		return // a late list; what was purged never comes back under its UID
 	}
@@ -36,13 +37,13 @@ func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 	taint, unreachable := facts.Unreachable()
 	switch {
 	case !unreachable:
-		n.UnreachableSince = time.Time{}
+		n.UnreachableSince, n.ReachableSeq = time.Time{}, e.Seq
 	case n.Facts.Flapping && !facts.Flapping:
-		n.UnreachableSince = e.Time.Add(-time.Duration(p.UnreachableFor)) // by what EKCO saw
+		n.UnreachableSince, n.LostSeq = e.Time.Add(-time.Duration(p.UnreachableFor)), e.Seq // by what EKCO saw
 	case !n.UnreachableSince.IsZero() && (taint.IsZero() || facts.StillUnreachable(n.Facts)):
 		// still the same loss
 	default:
-		n.UnreachableSince = e.Time
+		n.UnreachableSince, n.LostSeq = e.Time, e.Seq
 	}
 	n.Facts, n.FactsSeq = facts, e.Seq
 	n.GoneAt, n.GoneReason, n.GoneSeq, n.ReplacedBy, n.GoneUnseen = time.Time{}, "", 0, "", false

@@ -165,7 +165,8 @@ func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).GoneAt)
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	n := of(t)
 	if n.Unreachable() {
-		needs.Since(n.FactsSeq)
+		needs.Event(n.ReachableSeq)
+		needs.Since(n.LostSeq)
 	}
 	for _, pod := range n.Pods {
 		needs.Since(pod.Seq)

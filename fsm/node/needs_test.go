@@ -37,6 +37,30 @@ func TestACancelledPurgeIsRememberedWhateverLeftTheJournalSince(t *testing.T) {
 	w.wantDecided("policy.refused w1: purge-node by TriedBefore")
 }
 
+// TestALossIsAsOldAfterRetention: of an earlier one the facts are kept by which an action ended, and where the taint has no
+// time, they look the same.
+func TestALossIsAsOldAfterRetention(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	w.end(w.open(journal.ActionPurgeNode, "w1"), journal.OutcomeCancelled)
+	w.decide()
+	w.pass(24 * time.Hour)
+	w.observe("w1")
+	w.pass(time.Hour)
+	w.observe("w1", unreachableSince(time.Time{}))
+	w.pass(time.Minute)
+	w.observe("w1", unreachableSince(time.Time{}), primary)
+	since, needs, kept := w.node("w1").UnreachableSince, w.s.Needs(), fsm.NewState(Capability())
+	for _, e := range w.events {
+		if needs.Keeps(e) {
+			kept.Apply(e)
+		}
+	}
+	if got := Of(kept, uidOf("w1")).UnreachableSince; !got.Equal(since) {
+		t.Errorf("it is lost since %s, and was since %s", got, since)
+	}
+}
+
 func TestAPauseAndALossOfANodeOutliveWhatLeavesTheJournal(t *testing.T) {
 	w := newWorld(t)
 	w.cluster("w1", "w2", "w3")

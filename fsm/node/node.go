@@ -35,6 +35,10 @@ type Node struct {
 	// the node is reachable. Ages count from it. The time of the taint is by
 	// another clock, and only tells one loss from the next.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
+	// LostSeq is the event that told of that loss, ReachableSeq the last before it by which the node was reachable:
+	// without that, a replay could take it for an older loss.
+	LostSeq      uint64 `json:"lost_seq,omitempty"`
+	ReachableSeq uint64 `json:"reachable_seq,omitempty"`
 	// GoneAt is set once the object no longer exists.
 	GoneAt time.Time `json:"gone_at,omitzero"`
 	// Pods seen terminating on this node while it is unknown, by UID.

@@ -71,11 +71,12 @@ type Objects interface {
 	// no such resource.
 	ListObjects(ctx context.Context, ref Ref, label, value string) ([]json.RawMessage, error)
 	// PatchObject changes the object by a JSON patch and returns what it is then. It
-	// returns ErrConflict, and nothing is changed, when a test of the patch fails.
+	// returns ErrConflict, and nothing is changed, when a test of the patch fails. A
+	// patch that tests nothing is not sent; see [CheckPatch].
 	PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (json.RawMessage, error)
 	// ReplaceObject puts another in the place of the object of that resource version,
 	// which is part of it, and returns what it is then. It returns ErrConflict when the
-	// object is not of that version.
+	// object is not of that version. Without UID and version nothing is sent.
 	ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
 	// CreateObject creates the object of that resource, namespace and name, which its
 	// content repeats, and returns what it is then. It returns ErrConflict, and nothing
@@ -148,6 +149,9 @@ func (o *objects) ListObjects(ctx context.Context, ref Ref, label, value string)
 
 // PatchObject implements [Objects].
 func (o *objects) PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (json.RawMessage, error) {
+	if err := CheckPatch(ref, patch); err != nil {
+		return nil, err
+	}
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("patch %s: %w", ref, err)
@@ -157,6 +161,9 @@ func (o *objects) PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (js
 
 // ReplaceObject implements [Objects].
 func (o *objects) ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error) {
+	if err := CheckReplacement(ref, object); err != nil {
+		return nil, err
+	}
 	return o.do(ctx, "update", ref, o.rest.Put().Param("fieldManager", FieldManager).SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(object)))
 }
 

@@ -61,12 +61,12 @@ func TestAnObjectOfAnyGroupIsReadAndChangedByItsName(t *testing.T) {
 	pod := Ref{Version: "v1", Resource: "pods", Namespace: "default", Name: "a"}
 	read, readErr := client.ReadObject(t.Context(), pod)
 	patched, patchErr := client.PatchObject(t.Context(), prometheus, []PatchOp{{"test", "/spec/replicas", 1}, {"replace", "/spec/replicas", 2}})
-	replaced, replaceErr := client.ReplaceObject(t.Context(), prometheus, []byte(`{"spec":{"x":1}}`))
+	replaced, replaceErr := client.ReplaceObject(t.Context(), prometheus, []byte(`{"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"x":1}}`))
 	if err := errors.Join(readErr, patchErr, replaceErr); err != nil {
 		t.Fatal(err)
 	}
 	scale := Ref{Group: "apps", Version: "v1", Resource: "statefulsets", Namespace: "minio", Name: "ha-minio", Subresource: "scale"}
-	scaled, err := client.ReplaceObject(t.Context(), scale, []byte(`{"spec":{"replicas":6}}`))
+	scaled, err := client.ReplaceObject(t.Context(), scale, []byte(`{"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"replicas":6}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +78,8 @@ func TestAnObjectOfAnyGroupIsReadAndChangedByItsName(t *testing.T) {
 	want := []string{
 		"GET /api/v1/namespaces/default/pods/a  ",
 		"PATCH " + prometheusPath + `?fieldManager=ekco application/json-patch+json [{"op":"test","path":"/spec/replicas","value":1},{"op":"replace","path":"/spec/replicas","value":2}]`,
-		"PUT " + prometheusPath + `?fieldManager=ekco application/json {"spec":{"x":1}}`,
-		`PUT /apis/apps/v1/namespaces/minio/statefulsets/ha-minio/scale?fieldManager=ekco application/json {"spec":{"replicas":6}}`,
+		"PUT " + prometheusPath + `?fieldManager=ekco application/json {"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"x":1}}`,
+		`PUT /apis/apps/v1/namespaces/minio/statefulsets/ha-minio/scale?fieldManager=ekco application/json {"metadata":{"uid":"u","resourceVersion":"7"},"spec":{"replicas":6}}`,
 	}
 	if scale.String() != "statefulsets/scale minio/ha-minio" {
 		t.Errorf("it is called %s", scale)
@@ -104,17 +104,39 @@ func TestWhatTheAPIServerSaysOfAnObjectIsASentinel(t *testing.T) {
 		"it is forbidden":           {http.StatusForbidden, forbidden, ErrForbidden},
 	} {
 		client, _ := answeringObjects(t, test.code, test.answer, Terms{}, Options{})
-		_, err := client.PatchObject(t.Context(), prometheus, nil)
+		_, err := client.PatchObject(t.Context(), prometheus, []PatchOp{{"test", "/spec/replicas", 1}})
 		if !errors.Is(err, test.want) || !errors.Is(Sentinel(err), test.want) || !strings.Contains(err.Error(), "patch prometheuses monitoring/k8s") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
+// TestAChangeThatTestsNothingIsNotSent: it would overwrite what others have changed since the object was read.
+func TestAChangeThatTestsNothingIsNotSent(t *testing.T) {
+	client, sent := answeringObjects(t, http.StatusOK, `{}`, Terms{}, Options{})
+	uid, change := PatchOp{"test", "/metadata/uid", "u"}, PatchOp{"replace", "/spec/replicas", 2}
+	for name, patch := range map[string][]PatchOp{
+		"nothing": {change}, "who it is": {uid, change}, "too late": {uid, change, {"test", "/spec/replicas", 2}},
+		"a version that is not known": {uid, {"test", "/metadata/resourceVersion", ""}, change},
+	} {
+		if _, err := client.PatchObject(t.Context(), prometheus, patch); !errors.Is(err, errUntested) {
+			t.Errorf("it tests %s: %v", name, err)
+		}
+	}
+	for _, object := range []string{`{"metadata":{"uid":"u"}}`, `{"metadata":{"resourceVersion":"7"}}`, `{}`, `{"metadata":7}`} {
+		if _, err := client.ReplaceObject(t.Context(), prometheus, []byte(object)); err == nil {
+			t.Errorf("%s is sent", object)
+		}
+	}
+	if len(sent()) != 0 {
+		t.Errorf("sent: %q", sent())
+	}
+}
+
 func TestObjectsThatAreOnlyReadAreNotChanged(t *testing.T) {
 	client, sent := answeringObjects(t, http.StatusOK, `{}`, Terms{ReadOnly: true}, Options{})
-	_, patchErr := client.PatchObject(t.Context(), prometheus, nil)
-	_, replaceErr := client.ReplaceObject(t.Context(), prometheus, []byte(`{}`))
+	_, patchErr := client.PatchObject(t.Context(), prometheus, []PatchOp{{"test", "/spec/replicas", 1}})
+	_, replaceErr := client.ReplaceObject(t.Context(), prometheus, []byte(`{"metadata":{"uid":"u","resourceVersion":"7"}}`))
 	if !errors.Is(patchErr, ErrReadOnly) || !errors.Is(replaceErr, ErrReadOnly) || len(sent()) != 0 {
 		t.Errorf("%v, %v; sent %q", patchErr, replaceErr, sent())
 	}
@@ -140,7 +162,7 @@ func TestAnObjectIsCreatedInItsCollectionAndNoneOfItsNameIsReplaced(t *testing.T
 
 func TestWhatAPatchMakesAndTheAPIServerRefusesIsNoConflict(t *testing.T) {
 	client, _ := answeringObjects(t, http.StatusUnprocessableEntity, invalid, Terms{}, Options{})
-	if _, err := client.PatchObject(t.Context(), prometheus, nil); err == nil || Sentinel(err) != nil {
+	if _, err := client.PatchObject(t.Context(), prometheus, []PatchOp{{"test", "/spec/replicas", 1}}); err == nil || Sentinel(err) != nil {
 		t.Errorf("got %v", err)
 	}
 }

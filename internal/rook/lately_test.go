@@ -43,7 +43,7 @@ func TestWhatSomebodyReadLatelyIsNotReadOnceMore(t *testing.T) {
 		}, 1},
 		"before a patch": {func(t *testing.T, _ *kubesim.Objects, l *rook.Lately) {
 			read(t, l, ref)
-			if _, err := l.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "replace", Path: "/spec", Value: map[string]any{}}}); err != nil {
+			if _, err := l.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: "1"}, {Op: "replace", Path: "/spec", Value: map[string]any{}}}); err != nil {
 				t.Error(err)
 			}
 		}, 1},
@@ -111,7 +111,7 @@ func TestAnAnswerFromBeforeAChangeIsNoneAfterIt(t *testing.T) {
 		read(t, lately, ref)
 	}()
 	<-slow.asked
-	if _, err := lately.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "replace", Path: "/spec/mon/count", Value: 3}}); err != nil {
+	if _, err := lately.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "test", Path: "/spec/mon/count", Value: 1}, {Op: "replace", Path: "/spec/mon/count", Value: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	slow.let <- struct{}{}
@@ -143,7 +143,7 @@ func TestAnAnswerFromWithinAChangeIsNoneAfterIt(t *testing.T) {
 	changing := &looking{Objects: objects}
 	lately := rook.NewLately(changing)
 	changing.look = func() { read(t, lately, ref) }
-	if _, err := lately.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "replace", Path: "/spec/mon/count", Value: 3}}); err != nil {
+	if _, err := lately.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "test", Path: "/spec/mon/count", Value: 1}, {Op: "replace", Path: "/spec/mon/count", Value: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	if now := string(read(t, lately.Within(time.Minute), ref)); objects.Calls("get cephclusters") != 2 {

@@ -260,6 +260,9 @@ func (o *Objects) ListObjects(ctx context.Context, ref kube.Ref, label, value st
 
 // PatchObject implements [kube.Objects].
 func (o *Objects) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.PatchOp) (json.RawMessage, error) {
+	if err := kube.CheckPatch(ref, patch); err != nil {
+		return nil, err
+	}
 	return o.change(ctx, "patch", ref, func(object map[string]any) error {
 		if err := apply(object, patch); err != nil {
 			return fmt.Errorf("patch %s: %w", ref, err)
@@ -270,6 +273,9 @@ func (o *Objects) PatchObject(ctx context.Context, ref kube.Ref, patch []kube.Pa
 
 // ReplaceObject implements [kube.Objects].
 func (o *Objects) ReplaceObject(ctx context.Context, ref kube.Ref, replacement json.RawMessage) (json.RawMessage, error) {
+	if err := kube.CheckReplacement(ref, replacement); err != nil {
+		return nil, err
+	}
 	return o.change(ctx, "update", ref, func(object map[string]any) error {
 		var content map[string]any
 		if err := json.Unmarshal(replacement, &content); err != nil {

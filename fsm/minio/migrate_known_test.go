@@ -300,7 +300,7 @@ func TestADisabledServiceIsRepairedTheSameAfterRetention(t *testing.T) {
 		"and there again by others": {func(w *world) { w.switches(journal.MinioCutOver{Switches: true}, ha) }, []journal.MinioService{single, ha}, single},
 		"and another migration was called off": {func(w *world) {
 			w.switches(journal.MinioCutOver{Switches: true}, ha)
-			w.Pass(rest + time.Minute)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			w.does(journal.MinioCutOver{})
 		}, nil, ha},
 	} {

@@ -355,8 +355,9 @@ type StepRecord struct {
 	// effect may or may not have happened.
 	Open bool `json:"open,omitempty"`
 	// Worse is set once one of its attempts left the node worse off, until the step is done: an attempt that failed for
-	// another reason says nothing of that.
-	Worse bool `json:"worse,omitempty"`
+	// another reason says nothing of that. WorseError is how that one failed.
+	Worse      bool   `json:"worse,omitempty"`
+	WorseError string `json:"worse_error,omitempty"`
 	// KeptFrom is since when a step keeps its domains; see [PlannedStep.KeepsDomains].
 	KeptFrom time.Time `json:"kept_from,omitzero"`
 }

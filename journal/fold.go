@@ -204,7 +204,7 @@ func (r *ActionRecord) foldDone(e Event, p *StepDone) error {
 	r.free(p.Step)
 	step := r.Steps[p.Step]
 	step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), e.Time, p.Outputs
-	step.Open, step.Failures, step.LastError, step.NextTry, step.Worse = false, 0, "", time.Time{}, false
+	step.Open, step.Failures, step.LastError, step.NextTry, step.Worse, step.WorseError = false, 0, "", time.Time{}, false, ""
 	put(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)
 }
@@ -213,8 +213,10 @@ func (r *ActionRecord) foldFailed(p *StepFailed) error {
 	step := r.Steps[p.Step]
 	step.Attempts = max(step.Attempts, p.Attempt)
 	if !p.Waits {
-		step.Worse = p.Worse || step.Worse
 		step.Failures++
+	}
+	if p.Worse && !p.Waits {
+		step.Worse, step.WorseError = true, p.Error
 	}
 	step.Open, step.LastError, step.NextTry = false, p.Error, p.NextTry
 	if len(p.Outputs) > 0 {

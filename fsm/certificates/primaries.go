@@ -85,7 +85,7 @@ func renewal(rec *journal.ActionRecord) journal.StepRecord {
 func stoppedFor(t *fsm.Thing, w *fsm.World) string {
 	if rec := worseAfter(w); rec != nil && rec.Subject != t.Subject {
 		node, _ := journal.ControlPlaneOn(rec.Subject)
-		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", !isLost(w.Things[fsm.Key(rec.Subject)], rec), "the renewal on node "+node+" left it worse off: "+renewal(rec).LastError)
+		return fsm.StoppedBy(rec, "node "+node, "repair or purge it", !isLost(w.Things[fsm.Key(rec.Subject)], rec), "the renewal on node "+node+" left it worse off: "+renewal(rec).WorseError)
 	}
 	for _, node := range lostAfter(w) {
 		if journal.ControlPlaneCertificates(node).Name != t.Name {

@@ -128,7 +128,7 @@ func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	case rec.Request.DryRun:
 		return ""
 	case write.Worse:
-		broken = "did not work after its change: " + write.LastError
+		broken = "did not work after its change: " + write.WorseError
 	case rec.Stalled == nil:
 	case write.Done():
 		broken = "does not work after its change: " + rec.Stalled.Reason

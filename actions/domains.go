@@ -68,7 +68,7 @@ func (a *run) takesDomains(g *group) bool {
 
 // takeDomains asks for the domains of steps that may start otherwise. Once they have them, the preflights that are
 // asked last are asked again: another action may have ended since, and left things worse.
-func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start func()) {
+func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start func([]Check)) {
 	claim := fsm.Claim{Action: a.record.ID, Domains: g.domains}
 	g.busy = true
 	for _, s := range steps {
@@ -97,6 +97,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 		return func() {
 			a.asked(asking)
 			free(g, steps)
+			refused := a.kind.gravest(a.heldForLoss(a.lasting(again)), a.record)
 			switch {
 			case a.stopping, a.looking.Err() != nil:
 				a.leaveDomains(g)
@@ -104,15 +105,32 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 				a.block(g, steps[0], Check{HoldDomains, Hold("cannot tell whether another action changes the same: " + err.Error()).About("unchecked")})
 			case !ok:
 				a.waitForDomains(g, steps[0], taken)
-			case unasked != nil, a.kind.gravest(a.heldForLoss(a.lasting(again)), a.record).Verdict.Kind != VerdictPass:
-				a.leaveDomains(g) // the next look puts on record why
+			case unasked != nil:
+				a.leaveDomains(g)
+				a.block(g, steps[0], Check{HoldDomains, Hold("cannot ask again what is asked last: " + unasked.Error()).About("unasked")})
+			case refused.Verdict.Kind == VerdictHold:
+				a.leaveDomains(g)
+				a.block(g, steps[0], refused)
+			case refused.Verdict.Kind == VerdictAbandon: // the next look ends the action
+				a.leaveDomains(g)
 				g.wait(a.cfg.Retry)
 			default:
 				g.claimed = "" // what starts has it from now on
-				start()
+				start(answered(checks, again))
 			}
 		}
 	})
+}
+
+// answered returns the checks with the newer answers.
+func answered(checks, again []Check) []Check {
+	checks = slices.Clone(checks)
+	for i := range checks {
+		if at := slices.IndexFunc(again, func(c Check) bool { return c.Preflight == checks[i].Preflight }); at >= 0 {
+			checks[i] = again[at]
+		}
+	}
+	return checks
 }
 
 // waitForDomains makes the group wait for another action's step, at first without a word.

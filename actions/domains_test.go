@@ -220,26 +220,46 @@ func TestStepsAreAskedForTogetherOnlyIfTheyTakeTheSame(t *testing.T) {
 type lateDoor struct {
 	doorkeeper
 	guard *actionstest.Dial
+	late  actions.Verdict
 }
 
 func (d *lateDoor) Take(ctx context.Context, claim fsm.Claim) (fsm.Taken, bool, error) {
-	d.guard.Turn(actions.Hold("a node is worse off"))
+	d.guard.Turn(d.late)
 	return d.doorkeeper.Take(ctx, claim)
+}
+
+func (d *lateDoor) Leave(action, step string) {
+	d.guard.Turn(actions.Pass())
+	d.doorkeeper.Leave(action, step)
 }
 
 func TestWhatIsAskedLastIsAskedAgainOnceTheDomainIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		guard := actionstest.Answering(actions.Pass())
-		door, k := &lateDoor{guard: guard}, &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		door, k := &lateDoor{guard: guard, late: actions.Hold("a node is worse off")}, &script{steps: []journal.PlannedStep{guarded("a", "X")}}
 		cfg := w.guardedBy(k, guard)
 		cfg.Domains, cfg.Kinds[0].Domains, cfg.Kinds[0].AskedLast = door, []string{"storage"}, []string{"X"}
 		w.requestTest()
 		r := w.Start(cfg)
 		w.Pass(time.Minute)
 		w.WantStory("requested", "planned 1", `held "a" by X`)
-		if _, left := door.saw(); !slices.Equal(left, []string{"a"}) || len(k.calls()) != 0 {
+		if _, left := door.saw(); len(left) == 0 || len(k.calls()) != 0 {
 			t.Errorf("left %q, did %q", left, k.calls())
 		}
 		r.Halt()
+	})
+}
+
+func TestAWarningOnceTheDomainIsHeldIsOnRecord(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		guard := actionstest.Answering(actions.Pass())
+		door, k := &lateDoor{guard: guard, late: actions.Warn("this node works")}, &script{steps: []journal.PlannedStep{guarded("a", "X")}}
+		cfg := w.guardedBy(k, guard)
+		cfg.Domains, cfg.Kinds[0].Domains, cfg.Kinds[0].AskedLast = door, []string{"storage"}, []string{"X"}
+		w.Request(testSubject, journal.ActionRequested{Kind: testKind, Manual: true})
+		w.RunToEnd(cfg)
+		if story := strings.Join(w.Story(), "\n"); !strings.Contains(story, "warned X: this node works") {
+			t.Errorf("it did\n%s", story)
+		}
 	})
 }

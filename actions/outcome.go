@@ -21,7 +21,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		a.leaveDomains(g)
 		return
 	}
-	start := func() {
+	start := func(checks []Check) {
 		a.unblock(g)
 		a.passed(checks)
 		a.warn(checks)
@@ -34,7 +34,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		a.takeDomains(g, startable, checks, start)
 		return
 	}
-	start()
+	start(checks)
 }
 
 // free notes that nothing is under way of the group.

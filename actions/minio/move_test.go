@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/journal"
@@ -279,11 +280,17 @@ func TestAReplicaWithoutItsVolumeGetsNoOtherWhileDataIsRestored(t *testing.T) {
 // TestBothReplicasOfAPurgedNodeAreMoved: the first move does not wait for the replica that is
 // moved after it.
 func TestBothReplicasOfAPurgedNodeAreMoved(t *testing.T) {
+	for name, lose := range map[string]func(*kubesim.Cluster, string){"lost": (*kubesim.Cluster).LoseNode, "not ready": (*kubesim.Cluster).UnreadyNode} {
+		t.Run(name, func(t *testing.T) { bothReplicasAreMoved(t, lose) })
+	}
+}
+
+func bothReplicasAreMoved(t *testing.T, lose func(*kubesim.Cluster, string)) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		s := installed(w)
 		s.placed("a", "a", "b", "b", "c", "c")
 		s.Lose("a")
-		s.kube.LoseNode("a")
+		lose(s.kube, "a")
 		for i := range 2 {
 			s.Remove(minio.PodRef(miniosim.Namespace, i))
 		}

@@ -100,14 +100,14 @@ type displaced struct {
 }
 
 // other says which replica has to be moved next, "" if none has. Its volume is needed, and
-// not given up, as long as there is a node that may come back with it.
+// not given up, as long as a node is not ready, or cordoned: it may be the one with the volume.
 func (d displaced) other(ctx context.Context) (string, error) {
 	live, err := d.api.Read(ctx)
 	if err != nil {
 		return "", err
 	}
 	nodes, err := d.nodes.ListNodes(ctx)
-	if err != nil || slices.ContainsFunc(nodes, func(node kube.Node) bool { return !answers(nodes, node.Name) }) {
+	if err != nil || slices.ContainsFunc(nodes, func(node kube.Node) bool { return !node.Facts.Ready() }) {
 		return "", err
 	}
 	for _, pod := range live.Pods {

@@ -141,7 +141,7 @@ var clients = map[string]client{
 		what: reflect.TypeFor[kube.Objects](),
 		changes: map[string]deed{
 			"CreateObject": func(ctx context.Context, c cluster) error {
-				_, err := c.objects.CreateObject(ctx, anObject, []byte(`{}`))
+				_, err := c.objects.CreateObject(ctx, anObject, []byte(`{"metadata":{"uid":"u","resourceVersion":"7"}}`))
 				return err
 			},
 			"DeleteObject": func(ctx context.Context, c cluster) error { return c.objects.DeleteObject(ctx, anObject, "u") },
@@ -149,11 +149,11 @@ var clients = map[string]client{
 				return c.objects.EndObject(ctx, anObject, "u", time.Second)
 			},
 			"PatchObject": func(ctx context.Context, c cluster) error {
-				_, err := c.objects.PatchObject(ctx, anObject, []kube.PatchOp{{Op: "replace", Path: "/data/a", Value: "b"}})
+				_, err := c.objects.PatchObject(ctx, anObject, []kube.PatchOp{{Op: "test", Path: "/data/a", Value: "a"}, {Op: "replace", Path: "/data/a", Value: "b"}})
 				return err
 			},
 			"ReplaceObject": func(ctx context.Context, c cluster) error {
-				_, err := c.objects.ReplaceObject(ctx, anObject, []byte(`{}`))
+				_, err := c.objects.ReplaceObject(ctx, anObject, []byte(`{"metadata":{"uid":"u","resourceVersion":"7"}}`))
 				return err
 			},
 		},

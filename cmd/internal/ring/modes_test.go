@@ -291,8 +291,8 @@ func TestRetentionKeepsTheLastFactsAndThePausesInForce(t *testing.T) {
 				kept[event.Type]++
 			}
 		}
-		if kept[journal.TypeNodeObserved] != 6 || kept[journal.TypePauseSet] != 1 || kept[journal.TypeNodeTransitioned] != 1 || len(kept) != 3 {
-			t.Errorf("kept %v, want the last facts of 6 nodes, where the one went last, and a pause", kept)
+		if kept[journal.TypeNodeObserved] != 7 || kept[journal.TypePauseSet] != 1 || kept[journal.TypeNodeTransitioned] != 1 || len(kept) != 3 {
+			t.Errorf("kept %v, want the last facts of 6 nodes, the first of the one that changed, where that went last, and a pause", kept)
 		}
 		if err := in.stop(); err != nil {
 			t.Error(err)

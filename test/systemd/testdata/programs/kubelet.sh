@@ -1,6 +1,9 @@
 #!/bin/sh
 # Stands for the kubelet: takes its server from kubelet.conf, and ends with one that it cannot use.
-server=$(sed -n 's/^ *server: *\([^ ]*\).*/\1/p' /etc/kubernetes/kubelet.conf)
+# It starts no other program: on a busy machine it must end before EKCO takes it for one that stays active.
+while read -r key value _; do
+  [ "$key" != server: ] || server=$value
+done </etc/kubernetes/kubelet.conf
 echo "$server" >>/run/kubelet.servers
 case $server in
 *unusable*) exit 1 ;;

@@ -123,9 +123,11 @@ var clients = map[string]client{
 	"kube": {
 		what: reflect.TypeFor[*kube.Client](),
 		changes: map[string]deed{
-			"DeleteNode":     func(ctx context.Context, c cluster) error { return c.kube.DeleteNode(ctx, "w1", "u") },
-			"ForceDeletePod": func(ctx context.Context, c cluster) error { return c.kube.ForceDeletePod(ctx, "x", "p", "u") },
-			"WriteMirror":    func(ctx context.Context, c cluster) error { _, err := c.kube.WriteMirror(ctx, nil, ""); return err },
+			"DeleteNode":       func(ctx context.Context, c cluster) error { return c.kube.DeleteNode(ctx, "w1", "u") },
+			"ForceDeletePod":   func(ctx context.Context, c cluster) error { return c.kube.ForceDeletePod(ctx, "x", "p", "u") },
+			"WriteMirror":      func(ctx context.Context, c cluster) error { _, err := c.kube.WriteMirror(ctx, nil, ""); return err },
+			"WriteMirrorPart":  func(ctx context.Context, c cluster) error { return c.kube.WriteMirrorPart(ctx, "p", nil) },
+			"DeleteMirrorPart": func(ctx context.Context, c cluster) error { return c.kube.DeleteMirrorPart(ctx, "p") },
 			"WriteClusterStatus": func(ctx context.Context, c cluster) error {
 				_, err := c.kube.WriteClusterStatus(ctx, "new", "7")
 				return err
@@ -134,7 +136,7 @@ var clients = map[string]client{
 				return c.kube.RecordEvent(ctx, journal.NodeSubject("w1", "u"), kube.Note{})
 			},
 		},
-		reads: []string{"APIServerPods", "ClusterUID", "KubeadmConfig", "ListNodes", "LocalVolumes", "Node", "Nodes", "Pod", "PodLog", "PodsLabelled", "PodsOn", "Probe", "ReadMirror", "Residents", "SecretNamed", "ServerTime"},
+		reads: []string{"APIServerPods", "ClusterUID", "KubeadmConfig", "ListNodes", "LocalVolumes", "MirrorParts", "Node", "Nodes", "Pod", "PodLog", "PodsLabelled", "PodsOn", "Probe", "ReadMirror", "Residents", "SecretNamed", "ServerTime"},
 		asks:  func(ctx context.Context, c cluster) error { _, err := c.kube.KubeadmConfig(ctx); return err },
 	},
 	"objects": {

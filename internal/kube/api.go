@@ -46,6 +46,13 @@ type API interface {
 	// version, and returns the new version. It returns ErrConflict when the
 	// mirror is not of that version.
 	WriteMirror(ctx context.Context, content []byte, version string) (string, error)
+	// MirrorParts returns the content of every part of a mirror, by name: also of those
+	// that no mirror names.
+	MirrorParts(ctx context.Context) (map[string][]byte, error)
+	// WriteMirrorPart creates a part, or replaces the one of that name.
+	WriteMirrorPart(ctx context.Context, name string, content []byte) error
+	// DeleteMirrorPart deletes a part. It is no error when there is none of the name.
+	DeleteMirrorPart(ctx context.Context, name string) error
 	// ServerTime returns what the API server's clock shows now, to a few seconds,
 	// and whether that is known. It asks nothing.
 	ServerTime() (now time.Time, known bool)

@@ -6,14 +6,17 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The mirror of open actions is key MirrorKey of ConfigMap MirrorName in
-// EKCO's namespace.
+// EKCO's namespace. What finds no space there is in further ConfigMaps, its
+// parts, under the same key. They have the label mirrorPart.
 const (
 	MirrorName = "ekco-journal"
 	MirrorKey  = "actions.json"
+	mirrorPart = "ekco.kurl.sh/mirror-part"
 )
 
 const mirrorPurpose = "Open actions of EKCO, copied from its journal. " +
@@ -33,13 +36,8 @@ func (c *Client) ReadMirror(ctx context.Context) ([]byte, string, error) {
 func (c *Client) WriteMirror(ctx context.Context, content []byte, version string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
-	mirror := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: MirrorName, Namespace: c.namespace, ResourceVersion: version,
-			Annotations: map[string]string{"ekco.kurl.sh/purpose": mirrorPurpose},
-		},
-		Data: map[string]string{MirrorKey: string(content)},
-	}
+	mirror := c.mirrorOf(MirrorName, content)
+	mirror.ResourceVersion = version
 	this := call{"update", "configmaps", fullName(c.namespace, MirrorName)}
 	request := c.core.Put().Name(MirrorName)
 	if version == "" {
@@ -52,4 +50,56 @@ func (c *Client) WriteMirror(ctx context.Context, content []byte, version string
 		return "", fmt.Errorf("%s: %w: somebody deleted it; create it anew", this, ErrConflict)
 	}
 	return written.ResourceVersion, this.fail(err)
+}
+
+func (c *Client) mirrorOf(name string, content []byte) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: c.namespace, Annotations: map[string]string{"ekco.kurl.sh/purpose": mirrorPurpose},
+		},
+		Data: map[string]string{MirrorKey: string(content)},
+	}
+}
+
+// MirrorParts returns the content of every part of a mirror. See [API].
+func (c *Client) MirrorParts(ctx context.Context) (map[string][]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	var list corev1.ConfigMapList
+	options := metav1.ListOptions{LabelSelector: mirrorPart}
+	err := c.core.Get().Namespace(c.namespace).Resource("configmaps").VersionedParams(&options, c.params).Do(ctx).Into(&list)
+	if err != nil {
+		return nil, call{"list", "configmaps", c.namespace}.fail(err)
+	}
+	parts := make(map[string][]byte, len(list.Items))
+	for _, part := range list.Items {
+		parts[part.Name] = []byte(part.Data[MirrorKey])
+	}
+	return parts, nil
+}
+
+// WriteMirrorPart creates or replaces a part of the mirror. See [API].
+func (c *Client) WriteMirrorPart(ctx context.Context, name string, content []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	part := c.mirrorOf(name, content)
+	part.Labels = map[string]string{mirrorPart: "true"}
+	this := call{"create", "configmaps", fullName(c.namespace, name)}
+	err := c.core.Post().Namespace(c.namespace).Resource("configmaps").Body(part).Do(ctx).Error()
+	if apierrors.IsAlreadyExists(err) {
+		this.verb = "update"
+		err = c.core.Put().Name(name).Namespace(c.namespace).Resource("configmaps").Body(part).Do(ctx).Error()
+	}
+	return this.fail(err)
+}
+
+// DeleteMirrorPart deletes a part of the mirror. See [API].
+func (c *Client) DeleteMirrorPart(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
+	defer cancel()
+	err := c.core.Delete().Namespace(c.namespace).Resource("configmaps").Name(name).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return call{"delete", "configmaps", fullName(c.namespace, name)}.fail(err)
 }

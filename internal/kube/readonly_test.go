@@ -30,6 +30,8 @@ func TestAClientThatOnlyReadsSendsNothingThatChangesTheCluster(t *testing.T) {
 		"ForceDeletePod":     func() error { return c.ForceDeletePod(t.Context(), "x", "p", "u") },
 		"WriteMirror":        func() error { _, err := c.WriteMirror(t.Context(), nil, ""); return err },
 		"WriteMirror anew":   func() error { _, err := c.WriteMirror(t.Context(), nil, "7"); return err },
+		"WriteMirrorPart":    func() error { return c.WriteMirrorPart(t.Context(), "p", nil) },
+		"DeleteMirrorPart":   func() error { return c.DeleteMirrorPart(t.Context(), "p") },
 		"RecordEvent":        func() error { return c.RecordEvent(t.Context(), journal.NodeSubject("a", "u"), Note{}) },
 		"WriteClusterStatus": func() error { _, err := c.WriteClusterStatus(t.Context(), "new", "7"); return err },
 	} {

@@ -83,6 +83,32 @@ func TestThereIsNoMirrorInAFreshCluster(t *testing.T) {
 	}
 }
 
+func TestMirrorPartsAreWrittenListedAndDeleted(t *testing.T) {
+	const part = mirrorsPath + "/ekco-journal-1"
+	s := newServer(t, map[string]any{
+		"POST " + mirrorsPath: apierrors.NewAlreadyExists(configMaps, "ekco-journal-1"),
+		"PUT " + part:         &corev1.ConfigMap{},
+		"GET " + mirrorsPath: &corev1.ConfigMapList{Items: []corev1.ConfigMap{
+			{ObjectMeta: metav1.ObjectMeta{Name: "ekco-journal-1"}, Data: map[string]string{"actions.json": "[1]"}},
+		}},
+		"DELETE " + part: apierrors.NewNotFound(configMaps, "ekco-journal-1"),
+	})
+	c := s.client(Options{})
+	if err := c.WriteMirrorPart(t.Context(), "ekco-journal-1", []byte("[1]")); err != nil {
+		t.Fatal(err)
+	}
+	if sent := s.last().body.(*corev1.ConfigMap); sent.Labels["ekco.kurl.sh/mirror-part"] == "" || sent.Data["actions.json"] != "[1]" {
+		t.Errorf("sent %+v", sent)
+	}
+	parts, err := c.MirrorParts(t.Context())
+	if err != nil || len(parts) != 1 || string(parts["ekco-journal-1"]) != "[1]" {
+		t.Errorf("listed %q, %v", parts, err)
+	}
+	if err := c.DeleteMirrorPart(t.Context(), "ekco-journal-1"); err != nil {
+		t.Errorf("a part that is gone: %v", err)
+	}
+}
+
 func TestAnEventIsWrittenWhereKubectlLooksForIt(t *testing.T) {
 	s := newServer(t, map[string]any{
 		"POST /api/v1/namespaces/default/events": &corev1.Event{},

@@ -131,6 +131,9 @@ func (c *Cluster) ReadMirror(ctx context.Context) ([]byte, string, error) {
 func (c *Cluster) WriteMirror(ctx context.Context, content []byte, version string) (string, error) {
 	written := ""
 	err := c.effect(ctx, UpdateConfigMaps, "write-mirror", func() (bool, error) {
+		if len(content) > maxConfigMap {
+			return false, fmt.Errorf("the mirror has %d bytes, a ConfigMap at most %d", len(content), maxConfigMap)
+		}
 		present := ""
 		if c.mirror != nil {
 			present = strconv.Itoa(c.version)
@@ -147,6 +150,34 @@ func (c *Cluster) WriteMirror(ctx context.Context, content []byte, version strin
 		return "", err
 	}
 	return written, nil
+}
+
+// MirrorParts implements [kube.API].
+func (c *Cluster) MirrorParts(ctx context.Context) (map[string][]byte, error) {
+	if err := sim.Reach(ctx, &c.APIServer, ListConfigMaps); err != nil {
+		return nil, err
+	}
+	return c.Parts(), nil
+}
+
+// WriteMirrorPart implements [kube.API].
+func (c *Cluster) WriteMirrorPart(ctx context.Context, name string, content []byte) error {
+	return c.effect(ctx, UpdateConfigMaps, "write-mirror-part", func() (bool, error) {
+		if len(content) > maxConfigMap {
+			return false, fmt.Errorf("part %s has %d bytes, a ConfigMap at most %d", name, len(content), maxConfigMap)
+		}
+		c.parts[name] = bytes.Clone(content)
+		return true, nil
+	})
+}
+
+// DeleteMirrorPart implements [kube.API].
+func (c *Cluster) DeleteMirrorPart(ctx context.Context, name string) error {
+	return c.effect(ctx, DeleteConfigMaps, "delete-mirror-part", func() (bool, error) {
+		_, there := c.parts[name]
+		delete(c.parts, name)
+		return there, nil
+	})
 }
 
 // ServerTime implements [kube.API].

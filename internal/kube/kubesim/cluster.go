@@ -19,7 +19,7 @@ const ClusterUID = "uid-kube-system"
 // concurrent use.
 //
 // The names of its effects are "delete-node NAME", "delete-pod NAMESPACE/NAME",
-// "write-mirror" and "write-cluster-status".
+// "write-mirror", "write-mirror-part", "delete-mirror-part" and "write-cluster-status".
 type Cluster struct {
 	sim.APIServer
 
@@ -30,6 +30,7 @@ type Cluster struct {
 	uids    int
 	mirror  []byte
 	version int
+	parts   map[string][]byte
 	kubeadm kubeadmState
 	events  []Event
 	changed chan struct{}
@@ -54,6 +55,7 @@ func New() *Cluster {
 	return &Cluster{
 		APIServer: sim.NewAPIServer(), uid: ClusterUID,
 		nodes: make(map[string]*kube.Node), pods: make(map[string]*pod), changed: make(chan struct{}),
+		parts: make(map[string][]byte),
 	}
 }
 

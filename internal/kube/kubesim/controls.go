@@ -20,6 +20,8 @@ const (
 	GetNamespaces    = "get namespaces"
 	GetConfigMaps    = "get configmaps"
 	UpdateConfigMaps = "update configmaps"
+	ListConfigMaps   = "list configmaps"
+	DeleteConfigMaps = "delete configmaps"
 	CreateEvents     = "create events"
 )
 
@@ -190,4 +192,23 @@ func (c *Cluster) Finalize(node string, finalizers ...string) {
 // SetMirror replaces the mirror behind everybody's back; nil removes it.
 func (c *Cluster) SetMirror(content []byte) {
 	c.change(func() { c.mirror = content; c.version++ })
+}
+
+// maxConfigMap is how many bytes a ConfigMap holds.
+const maxConfigMap = 1 << 20
+
+// Parts returns the parts of mirrors, by name.
+func (c *Cluster) Parts() map[string][]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.parts)
+}
+
+// SetPart replaces a part of a mirror behind everybody's back; nil removes it.
+func (c *Cluster) SetPart(name string, content []byte) {
+	c.change(func() {
+		if c.parts[name] = content; content == nil {
+			delete(c.parts, name)
+		}
+	})
 }

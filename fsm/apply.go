@@ -97,9 +97,11 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	case *journal.PolicyLifted:
 		s.dropRefusal(e.Subject, p.Kind)
 	case *journal.PauseSet:
-		s.Pauses[PauseKey(e.Subject)] = PauseState{Reason: p.Reason, By: e.Actor, At: e.Time, Until: p.Until, Seq: e.Seq}
+		s.foldPaused(e, p)
 	case *journal.PauseCleared:
 		delete(s.Pauses, PauseKey(e.Subject))
+	case *journal.JournalAdopted:
+		s.foldCarried(e, p)
 	default:
 		if !s.Journal.fold(e, payload) && !s.foldThing(e, payload) {
 			s.foldAction(e, payload)

@@ -88,12 +88,11 @@ func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 	s.open(&rec)
 }
 
-// foldAdopted opens an action of another journal. One that this journal's own
-// mirror knows more of than the journal, which lost its newest events, goes on
-// as the mirror has it.
+// foldAdopted opens an action of another journal. One that a mirror knows more of than this
+// journal, which lost its newest events or was away meanwhile, goes on as the mirror has it.
 func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec := p.Record
-	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID
+	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID && !p.Continues
 	if rec.ID == "" || (e.Action != "" && e.Action != rec.ID) || rec.Ended != nil || known {
 		s.Problem(e, "the adopted action %q has ended, has another id than the event or is open already", rec.ID)
 		return

@@ -120,19 +120,25 @@ func (s *State) ages(upTo uint64, m moved) {
 			aging.Ages(t, m.to)
 		}
 	}
+	for _, contests := range s.Inherited {
+		for _, contest := range contests {
+			m.to(&contest.Last)
+			m.to(&contest.Before)
+		}
+	}
 	for kind, at := range s.EndedAt {
 		s.EndedAt[kind] = m(at)
 	}
 	s.steps(func(step *journal.StepRecord) { m.to(&step.DoneAt) })
 	for key, pause := range s.Pauses {
 		if pause.Seq <= upTo {
-			s.Pauses[key] = pause.from(m(pause.At))
+			s.Pauses[key] = pauseFrom(pause, m(pause.At))
 		}
 	}
 }
 
-// from returns the pause as if it had begun at that time: as long as it was.
-func (p PauseState) from(at time.Time) PauseState {
+// pauseFrom returns the pause as if it had begun at that time: as long as it was.
+func pauseFrom(p PauseState, at time.Time) PauseState {
 	if !p.Until.IsZero() {
 		p.Until = p.Until.Add(at.Sub(p.At))
 	}
@@ -144,7 +150,7 @@ func (p PauseState) from(at time.Time) PauseState {
 func (s *State) past(m moved) {
 	s.ages(s.Seq, m)
 	for _, t := range []*time.Time{
-		&s.Journal.SalvagedAt, &s.Journal.OutdatedAt, &s.Journal.LostFrom, &s.Journal.ReplacedAt,
+		&s.Journal.SalvagedAt, &s.Journal.OutdatedAt, &s.Journal.LostFrom, &s.Journal.ReplacedAt, &s.Journal.AdoptedAt,
 		&s.Operator.StartedAt, &s.Operator.StoppedAt, &s.API.LostAt, &s.API.SettlingFrom,
 		&s.Clock.Zero, &s.Clock.LastAt, &s.Clock.JumpedAt,
 	} {

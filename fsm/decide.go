@@ -103,7 +103,7 @@ func (r *round) at(t time.Time) {
 func (r *round) endPauses() []journal.Draft {
 	var events []journal.Draft
 	for key, pause := range r.Pauses {
-		if !pause.over(r.Now) {
+		if !pauseOver(pause, r.Now) {
 			r.at(pause.Until)
 			continue
 		}

@@ -66,6 +66,9 @@ func (s *State) Needs() Needs {
 			needing.Needs(t, &needs)
 		}
 	}
+	if s.Journal.AdoptedSeq != 0 {
+		needs.Since(s.Journal.AdoptedSeq)
+	}
 	for _, pause := range s.Pauses {
 		needs.Since(pause.Seq)
 	}

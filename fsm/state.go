@@ -39,6 +39,8 @@ type State struct {
 	EndedAt map[journal.ActionKind]time.Time `json:"ended_at,omitempty"`
 	// Pauses in force, by [PauseKey]; "" pauses everything.
 	Pauses map[string]PauseState `json:"pauses,omitempty"`
+	// Inherited are the contests, taken over from a mirror, of things that are not known yet.
+	Inherited map[string]map[string]*Contest `json:"inherited,omitempty"`
 	// Refusals in force.
 	Refusals []Refusal `json:"refusals,omitempty"`
 	// Problems are events that could not be folded, newest last, at most 20.
@@ -67,6 +69,10 @@ type JournalState struct {
 	// Accepted is the end of the lost events that were accepted last: a mirror
 	// that knows of no more than these is no longer news.
 	Accepted journal.Position `json:"accepted,omitzero"`
+	// Adopted says what was last taken over from a mirror, AdoptedAt when, by event AdoptedSeq.
+	Adopted    *journal.JournalAdopted `json:"adopted,omitempty"`
+	AdoptedAt  time.Time               `json:"adopted_at,omitzero"`
+	AdoptedSeq uint64                  `json:"adopted_seq,omitempty"`
 	// Replaced tells of the file in whose place this journal was begun.
 	Replaced   *journal.JournalReplaced `json:"replaced,omitempty"`
 	ReplacedAt time.Time                `json:"replaced_at,omitzero"`
@@ -115,14 +121,7 @@ type APIState struct {
 }
 
 // PauseState is an administrator's word to leave something alone.
-type PauseState struct {
-	Reason string    `json:"reason"`
-	By     string    `json:"by"`
-	At     time.Time `json:"at"`
-	// Until is zero for a pause without end.
-	Until time.Time `json:"until,omitzero"`
-	Seq   uint64    `json:"seq"`
-}
+type PauseState = journal.Pause
 
 // Refusal is a policy.refused that has not been lifted.
 type Refusal struct {

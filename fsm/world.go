@@ -75,7 +75,7 @@ func (w *World) Open(t *Thing) []*journal.ActionRecord { return w.open[t] }
 // that ran out is not in force, even if its end is not recorded yet.
 func (w *World) pause(key string) (PauseState, bool) {
 	pause, ok := w.Pauses[key]
-	if !ok || pause.over(w.Now) {
+	if !ok || pauseOver(pause, w.Now) {
 		return PauseState{}, false
 	}
 	return pause, true
@@ -95,7 +95,7 @@ func (w *World) Paused(subject journal.Subject) bool {
 	return paused
 }
 
-func (p PauseState) over(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
+func pauseOver(p PauseState, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
 // settledAt returns when destructive work may begin, as far as settling goes;
 // zero when no operator observes.

@@ -130,6 +130,8 @@ type ActionAdopted struct {
 	Record ActionRecord `json:"record"`
 	// JournalID is the journal the action was mirrored from.
 	JournalID string `json:"journal_id"`
+	// Continues is set when the record goes on from the one that this journal has, and replaces it.
+	Continues bool `json:"continues,omitempty"`
 }
 
 // ActionWarned says that a preflight had doubts and the action went on.

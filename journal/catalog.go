@@ -17,6 +17,7 @@ const (
 	TypeJournalCreated  Type = "journal.created"
 	TypeJournalSalvaged Type = "journal.salvaged"
 	TypeJournalOutdated Type = "journal.outdated"
+	TypeJournalAdopted  Type = "journal.adopted"
 	TypeJournalReplaced Type = "journal.replaced"
 	TypeJournalAccepted Type = "journal.accepted"
 	TypeJournalExported Type = "journal.exported"
@@ -117,6 +118,7 @@ var catalog = []CatalogEntry{
 	entry[JournalCreated]("a new, empty journal was made"),
 	entry[JournalSalvaged]("a damaged journal was set aside and its readable prefix copied; safe mode begins"),
 	entry[JournalOutdated]("the mirror knows newer events of this journal than the file has; safe mode begins"),
+	entry[JournalAdopted]("what a mirror held and this journal lacked was taken over"),
 	entry[JournalReplaced]("this journal was begun in the place of a file that is not this cluster's journal and was set aside"),
 	entry[JournalAccepted]("an administrator accepted a salvaged or outdated journal; safe mode ends"),
 	entry[JournalExported]("old events were moved into a compressed export beside the journal"),

@@ -23,15 +23,6 @@ func InputOf[T any](request ActionRequested) (input T, err error) {
 	return input, nil
 }
 
-// Shortened returns the request without what it lists and a plan repeats: an input
-// that can be shortened has a method Shortened.
-func (a ActionRequested) Shortened() ActionRequested {
-	if input, can := a.Input.(interface{ Shortened() any }); can {
-		a.Input = input.Shortened()
-	}
-	return a
-}
-
 // UnmarshalJSON reads a request of any version, also one in a record that says no
 // version: that of an adopted action, of the mirror, of a snapshot. Up to version 1,
 // what is in the input now stood beside the other members.

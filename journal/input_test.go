@@ -147,14 +147,3 @@ func TestAKindReadsTheInputThatItWrote(t *testing.T) {
 		}
 	}
 }
-
-func TestOnlyWhatAPlanRepeatsIsLeftOutOfAShortenedRequest(t *testing.T) {
-	purge := journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "r", Input: journal.PurgeInput{Live: true}}
-	if diff := cmp.Diff(purge, purge.Shortened()); diff != "" {
-		t.Errorf("the purge (-before +after):\n%s", diff)
-	}
-	clearing := journal.ActionRequested{Kind: journal.ActionClearNode, Reason: "r", Input: journal.ClearInput{Pods: []journal.PodRef{{Name: "p"}}}}
-	if got := clearing.Shortened(); got.Input != nil || got.Reason != "r" || journal.ClearInputOf(clearing).Pods == nil {
-		t.Errorf("the clear is %+v", got)
-	}
-}

@@ -12,8 +12,6 @@ func ClearInputOf(request ActionRequested) ClearInput {
 	return input
 }
 
-// Shortened returns the input without the pods, each of which has a step in the plan.
-func (ClearInput) Shortened() any { return nil }
 
 // PurgeInput is the input of a purge-node.
 type PurgeInput struct {

@@ -1,6 +1,9 @@
 package journal
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // JournalCreated is the first event of every journal.
 type JournalCreated struct {
@@ -40,6 +43,22 @@ type JournalOutdated struct {
 	// MirroredAt.
 	Mirrored   Position  `json:"mirrored"`
 	MirroredAt time.Time `json:"mirrored_at,omitzero"`
+}
+
+// JournalAdopted says that what a mirror held was taken over, where this journal lacked it:
+// open actions and pauses, by the events before this one, and what else decides, which it carries.
+type JournalAdopted struct {
+	// JournalID is the journal whose mirror it was, which had come to Mirrored when the mirror
+	// was written, at MirroredAt.
+	JournalID  string    `json:"journal_id"`
+	Mirrored   Position  `json:"mirrored,omitzero"`
+	MirroredAt time.Time `json:"mirrored_at,omitzero"`
+	// Actions is how many open actions were taken over or ended, Pauses how many pauses.
+	Actions int `json:"actions,omitempty"`
+	Pauses  int `json:"pauses,omitempty"`
+	// EndedAt and Contests are those of [Carried].
+	EndedAt  map[ActionKind]time.Time   `json:"ended_at,omitempty"`
+	Contests map[string]json.RawMessage `json:"contests,omitempty"`
 }
 
 // JournalReplaced says that this journal was begun in the place of a file that
@@ -249,6 +268,15 @@ type PauseSet struct {
 	Reason string `json:"reason"`
 	// Until is when the pause ends by itself; zero means never.
 	Until time.Time `json:"until,omitzero"`
+	// Origin is set when another journal has the word of the person: it was taken over from the mirror.
+	Origin *PauseOrigin `json:"origin,omitempty"`
+}
+
+// PauseOrigin is the event that set a pause.
+type PauseOrigin struct {
+	JournalID string    `json:"journal_id"`
+	Seq       uint64    `json:"seq"`
+	At        time.Time `json:"at"`
 }
 
 // PauseCleared ends a pause of the same subject.

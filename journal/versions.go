@@ -16,6 +16,9 @@ func (JournalSalvaged) eventVersion() int { return version1 }
 func (JournalOutdated) eventType() Type   { return TypeJournalOutdated }
 func (JournalOutdated) eventVersion() int { return version1 }
 
+func (JournalAdopted) eventType() Type   { return TypeJournalAdopted }
+func (JournalAdopted) eventVersion() int { return version1 }
+
 func (JournalReplaced) eventType() Type   { return TypeJournalReplaced }
 func (JournalReplaced) eventVersion() int { return version1 }
 

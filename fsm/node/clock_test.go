@@ -444,7 +444,7 @@ func TestAnAdoptedActionWaitsAnewForWhatAnotherMachinesClockSays(t *testing.T) {
 }
 
 // ofAnotherClock are the times in a state that are not by EKCO's clock.
-var ofAnotherClock = []string{".TimeAdded", ".CreatedAt", ".DeletionTimestamp", ".MirroredAt", ".LastTime"}
+var ofAnotherClock = []string{".TimeAdded", ".CreatedAt", ".DeletionTimestamp", ".MirroredAt", ".LastTime", ".Origin.At", ".Adopted.EndedAt[]"}
 
 // TestAJumpMovesEveryTimeThatIsByEKCOsClock finds the times of a state by
 // themselves, so that a new one cannot be forgotten.

@@ -163,6 +163,12 @@ func things() []journal.Draft {
 	return append(drafts, journal.Draft{
 		Type: journal.TypeStepNoted, Subject: lamp, Action: "light-hall-3", Actor: "operator",
 		Payload: journal.StepNoted{Step: "warm-up", Attempt: 2, Outputs: json.RawMessage(`{"degrees":40}`)},
+	}, journal.Draft{
+		Type: journal.TypeJournalAdopted, Subject: journal.JournalSubject, Actor: "operator", Payload: journal.JournalAdopted{
+			JournalID: "other", Mirrored: journal.Position{Seq: 7}, MirroredAt: goldenTime, Actions: 1, Pauses: 1,
+			EndedAt:  map[journal.ActionKind]time.Time{journal.ActionPurgeNode: goldenTime},
+			Contests: map[string]json.RawMessage{"lamp-1": json.RawMessage(`{"burns":{"action":"light-hall-3","last":"2026-01-02T03:04:05Z"}}`)},
+		},
 	})
 }
 

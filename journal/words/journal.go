@@ -20,6 +20,10 @@ var journalRows = []Row{
 		return fmt.Sprintf("the journal lost its newest events: its mirror in the cluster knows of #%d%s, %s; safe mode begins",
 			p.Mirrored.Seq, WrittenAt(p.MirroredAt), KeptOf(p))
 	})},
+	{Type: journal.TypeJournalAdopted, Tone: Doubtful, Sentence: Of(func(_ journal.Event, p *journal.JournalAdopted) string {
+		return fmt.Sprintf("%s and %s were taken over from the mirror of journal %s%s",
+			Count(p.Actions, "action"), Count(p.Pauses, "pause"), p.JournalID, WrittenAt(p.MirroredAt))
+	})},
 	{Type: journal.TypeJournalReplaced, Tone: Doubtful, Sentence: Of(func(_ journal.Event, p *journal.JournalReplaced) string {
 		return fmt.Sprintf("what was at the journal's path is not the journal of this cluster (%s); it was set aside as %s, and this journal begun", p.Problem, p.File)
 	})},

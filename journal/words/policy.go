@@ -48,6 +48,9 @@ func paused(e journal.Event, p *journal.PauseSet) string {
 	if !p.Until.IsZero() {
 		until = " until " + Stamp(p.Until)
 	}
+	if p.Origin != nil {
+		until += ", at " + Stamp(p.Origin.At) + " under another journal"
+	}
 	return fmt.Sprintf("%s paused %s%s%s", e.Actor, Object(e.Subject), until, Because(p.Reason))
 }
 

@@ -1,0 +1,151 @@
+package fsm
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// Carried returns what decides besides the open actions, for an EKCO that starts with
+// another journal. Facts are not in it, since that EKCO observes the cluster itself.
+func (s *State) Carried() journal.Carried {
+	carried := journal.Carried{
+		Seq: s.Seq, Pauses: maps.Clone(s.Pauses), EndedAt: maps.Clone(s.EndedAt), Contests: map[string]json.RawMessage{},
+	}
+	for key, t := range s.Things {
+		if len(t.Contests) == 0 || t.over() {
+			continue
+		}
+		if raw, err := json.Marshal(t.Contests); err == nil { // it is plain data
+			carried.Contests[key] = raw
+		}
+	}
+	return carried
+}
+
+// Mirrored is a mirror, and how this journal stands to it.
+type Mirrored struct {
+	journal.Carried
+	// Adopted says which mirror it is.
+	Adopted journal.JournalAdopted
+	// Knew is the last event of this journal that the mirror's writer knew, Kept the last one that
+	// this journal has not lost.
+	Knew, Kept uint64
+}
+
+// TakeOver drafts what makes this journal decide by what the mirror carries, after the events
+// that take over its actions. A pause that the mirror's writer knew and does not have was ended
+// there. One that this journal ended itself stays ended. Nothing is drafted if nothing is new.
+func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft {
+	note := from.Adopted
+	actions := map[string]bool{}
+	for _, draft := range adopted {
+		actions[draft.Action] = true
+	}
+	pauses := s.takeOverPauses(from)
+	note.Actions, note.Pauses = len(actions), len(pauses)
+	drafts := slices.Concat(adopted, pauses)
+	for kind, at := range from.EndedAt {
+		if at.After(s.EndedAt[kind]) {
+			note.EndedAt = from.EndedAt
+		}
+	}
+	note.Contests = from.Contests
+	if len(drafts) == 0 && note.EndedAt == nil && len(note.Contests) == 0 {
+		return nil
+	}
+	return append(drafts, journal.Draft{
+		Type: journal.TypeJournalAdopted, Subject: journal.JournalSubject, Actor: ActorOperator, Payload: note,
+	})
+}
+
+func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
+	if from.Pauses == nil {
+		return nil // its writer kept none
+	}
+	for _, key := range sortedKeys(s.Pauses) {
+		own := s.Pauses[key]
+		if _, there := from.Pauses[key]; there || own.Seq > from.Knew {
+			continue
+		}
+		drafts = append(drafts, journal.Draft{
+			Type: journal.TypePauseCleared, Subject: pauseSubject(s, key), Cause: own.Seq, Actor: ActorOperator,
+			Payload: journal.PauseCleared{Reason: "it was ended under journal " + from.Adopted.JournalID},
+		})
+	}
+	for _, key := range sortedKeys(from.Pauses) {
+		pause, origin := from.Pauses[key], journal.PauseOrigin{}
+		own, here := s.Pauses[key]
+		if pause.Origin != nil {
+			origin = *pause.Origin
+		} else {
+			origin = journal.PauseOrigin{JournalID: from.Adopted.JournalID, Seq: pause.Seq, At: pause.At}
+		}
+		endedHere := !here && origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept
+		if endedHere || here && (own.Seq > from.Knew || samePause(own, pause)) {
+			continue
+		}
+		drafts = append(drafts, journal.Draft{
+			Type: journal.TypePauseSet, Subject: pauseSubject(s, key), Actor: pause.By,
+			Payload: journal.PauseSet{Reason: pause.Reason, Until: pause.Until, Origin: &origin},
+		})
+	}
+	return drafts
+}
+
+func samePause(x, y PauseState) bool {
+	return x.By == y.By && x.Reason == y.Reason && x.At.Equal(y.At) && x.Until.Equal(y.Until)
+}
+
+func (s *State) foldPaused(e journal.Event, p *journal.PauseSet) {
+	pause := PauseState{Reason: p.Reason, By: e.Actor, At: e.Time, Until: p.Until, Seq: e.Seq, Origin: p.Origin}
+	if p.Origin != nil {
+		pause.At = p.Origin.At
+	}
+	s.Pauses[PauseKey(e.Subject)] = pause
+}
+
+// foldCarried takes over what a mirror carried; its pauses and actions have events of their own.
+func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
+	shown := *p
+	shown.EndedAt, shown.Contests = nil, nil
+	s.Journal.Adopted, s.Journal.AdoptedAt, s.Journal.AdoptedSeq = &shown, e.Time, e.Seq
+	s.Inherited = nil
+	for kind, at := range p.EndedAt {
+		if at.After(s.EndedAt[kind]) {
+			s.EndedAt[kind] = at
+		}
+	}
+	for key, raw := range p.Contests {
+		contests := map[string]*Contest{}
+		if err := json.Unmarshal(raw, &contests); err != nil {
+			s.Problem(e, "the contests of %s: %v", key, err)
+			continue
+		}
+		maps.DeleteFunc(contests, func(_ string, c *Contest) bool { return c == nil })
+		if t := s.Things[key]; t != nil {
+			t.inherit(contests)
+			continue
+		}
+		if s.Inherited == nil {
+			s.Inherited = map[string]map[string]*Contest{}
+		}
+		s.Inherited[key] = contests
+	}
+}
+
+// inherit takes over contests that are newer than the own ones. Their facts are another journal's.
+func (t *Thing) inherit(contests map[string]*Contest) {
+	for key, contest := range contests {
+		if own := t.Contests[key]; own != nil && !contest.Last.After(own.Last) {
+			continue
+		}
+		if t.Contests == nil {
+			t.Contests = map[string]*Contest{}
+		}
+		contest.FactsSeq = 0
+		t.Contests[key] = contest
+	}
+}

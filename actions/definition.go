@@ -28,6 +28,9 @@ type Definition struct {
 	// RetriesStalled makes EKCO retry a stalled action automatically, with a growing backoff. Otherwise an
 	// unrepaired cause would also block what is due later. Until it ends, the action is shown as stalled.
 	RetriesStalled bool
+	// Needed are the kinds of step (their Does) whose outputs later steps, checks or the way back read, and
+	// which never come to their end without any. Without them an action whose step is done is held.
+	Needed []string
 	// Exclusive is set when another EKCO at work must not be interfered with: each step
 	// waits until this one's actions are mirrored, which keeps the other's from being.
 	Exclusive bool

@@ -55,8 +55,9 @@ func (c StepContext) NoteProgress(ctx context.Context, outputs any) error {
 	return c.keep(ctx, outputs, true)
 }
 
-// mirrorTime is how long a step waits for the mirror of what it noted.
-const mirrorTime = 3 * time.Second
+// mirrorTime is how long a step waits for the mirror of what it noted: a little longer than the mirror
+// waits with a round of writes after many others.
+const mirrorTime = 6 * time.Second
 
 // NoteAhead is [StepContext.Note] before an effect of which an EKCO that starts elsewhere could
 // not tell who made it: it returns once that EKCO would know what is noted. The mirror is waited

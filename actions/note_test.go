@@ -210,7 +210,7 @@ func TestWhatIsNotedAheadIsMirroredBeforeTheEffect(t *testing.T) {
 				definition := k.definition()
 				began := time.Now()
 				definition.Steps = map[string]actions.Step{"act": ahead{func() {
-					seen = append(seen, fmt.Sprintf("effect within 4 s: %t", time.Since(began) < 4*time.Second))
+					seen = append(seen, fmt.Sprintf("effect within 7 s: %t", time.Since(began) < 7*time.Second))
 				}}}
 				w.requestTest()
 				cfg := w.Config([]actions.Definition{definition})
@@ -219,7 +219,7 @@ func TestWhatIsNotedAheadIsMirroredBeforeTheEffect(t *testing.T) {
 					return answer(ctx)
 				})
 				w.RunToEnd(cfg)
-				if got := strings.Join(seen, ", "); got != "mirrored, noted true, effect within 4 s: true" {
+				if got := strings.Join(seen, ", "); got != "mirrored, noted true, effect within 7 s: true" {
 					t.Errorf("in this order: %s\n%s", got, strings.Join(w.Story(), "\n"))
 				}
 			})

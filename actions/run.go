@@ -138,6 +138,11 @@ func unfitPlan(record journal.ActionRecord, kind *Kind) string {
 		if _, known := kind.step(step.Does); !known && !record.Steps[step.ID].Done() {
 			return fmt.Sprintf("this EKCO does not know what step %q does (%s)", step.ID, step.Does)
 		}
+		progress := record.Steps[step.ID]
+		if progress.Done() && len(progress.Outputs) == 0 && slices.Contains(kind.Needed, step.Does) && !record.Request.DryRun {
+			return fmt.Sprintf("step %q is done, and what it left for later steps is missing: the mirror that the action was taken over from "+
+				"did not hold it. Start the EKCO that has the former journal, or finish by hand what the plan lists", step.ID)
+		}
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]j
 	defer s.turn.Unlock()
 	events, err := s.Store.Append(ctx, drafts...)
 	if err == nil {
-		s.mirror.Update(s.world.Folded().OpenActions(), kubesim.ClusterUID)
+		s.mirror.Update(s.world.Folded().OpenActions(), kubesim.ClusterUID, journal.Carried{})
 	}
 	return events, err
 }
@@ -84,13 +84,13 @@ func (s Stage) liveMirrored(w *World, at int) {
 	cfg := s.config(w, f)
 	cfg.Store = mirroredStore{f.Store(w.Store), w, m, new(sync.Mutex)}
 	cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
-		if err := m.Ready(ctx, "action", time.Minute); err != nil {
+		if err := m.Ready(ctx, ActionID, "action", time.Minute); err != nil {
 			return actions.Hold(err.Error())
 		}
 		return actions.Pass()
 	})
 	// Whether a request is mirrored before its EKCO dies is chance.
-	m.Update(w.Folded().OpenActions(), kubesim.ClusterUID)
+	m.Update(w.Folded().OpenActions(), kubesim.ClusterUID, journal.Carried{})
 	if err := m.Sync(ctx); err != nil {
 		w.T.Error(err)
 	}

@@ -63,7 +63,7 @@ func (s Stores) of(record journal.ActionRecord) (Store, error) {
 // New returns the action. changed is called when it has written, so that it is looked at.
 func New(store Stores, changed func()) actions.Definition {
 	return actions.Definition{
-		Kind: journal.ActionRenewCertificate, Noun: "renewal", Expendable: true, RetriesStalled: true,
+		Kind: journal.ActionRenewCertificate, Noun: "renewal", Expendable: true, RetriesStalled: true, Needed: []string{journal.StepRenewCertificate},
 		Plan: plan(store),
 		Steps: map[string]actions.Step{
 			journal.StepRenewCertificate: renew{store, changed},

@@ -85,6 +85,9 @@ func migrating(m *migrator) actions.Definition {
 		Kind: journal.ActionMigrateMinio, Noun: "migration",
 		AskedLast: []string{MinioStillToMigrate, MinioStillServed},
 		Plan:      m.plan,
+		Needed: []string{
+			journal.StepCompareMinio, journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
+		},
 		Steps: map[string]actions.Step{
 			journal.StepCompareMinio:          compare{m},
 			journal.StepPrepareMinio:          prepare{m},

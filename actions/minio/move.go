@@ -41,7 +41,7 @@ const (
 func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
-		Plan: planMove(api),
+		Plan: planMove(api), Needed: []string{journal.StepLookBeforeMinio, journal.StepLookAfterMinio},
 		Steps: map[string]actions.Step{
 			journal.StepLookBeforeMinio:  lookThrough{copies: all},
 			journal.StepDeleteMinioClaim: deleteClaim{api},

@@ -33,7 +33,9 @@ func EndedHere(ids ...string) AdoptOption {
 func UnderWay() AdoptOption { return func(a *adoption) { a.underWay = true } }
 
 type adoption struct {
-	content   Content
+	content Content
+	// knew is the last own event that the mirror's writer knew.
+	knew      uint64
 	endedHere []string
 	own       []journal.ActionRecord
 	lost      bool
@@ -47,7 +49,9 @@ type adoption struct {
 //   - a mirror of the own, intact journal teaches nothing;
 //   - open actions that the own journal lacks are adopted;
 //   - of an action that both have, the own record stays, except that a plan is
-//     taken over by a record that has none, and what is left alone stays so;
+//     taken over by a record that has none, and what is left alone stays so; but
+//     if the mirror's writer went on from the own record, its record is taken over,
+//     with all that people said of it since;
 //   - when another journal wrote the mirror last, own open actions that it says
 //     to have ended are ended as superseded;
 //   - when the own journal wrote the mirror and lost events since, its actions go
@@ -66,7 +70,7 @@ func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID
 		return nil, fmt.Errorf("adopt open actions: the mirror is of cluster %s, this cluster is %s: %w; delete the mirror if it was copied here",
 			content.ClusterUID, clusterUID, journal.ErrOtherCluster)
 	}
-	a := adoption{content: content, own: own}
+	a := adoption{content: content, own: own, knew: content.Knew(ownJournalID)}
 	for _, option := range options {
 		option(&a)
 	}
@@ -94,6 +98,10 @@ func (a adoption) adopted() (drafts []journal.Draft) {
 		case a.own[known].Ended != nil:
 		case a.lost && further(mirrored, a.own[known]):
 			drafts = append(drafts, a.adopt(untrimmed(mirrored, a.own[known])))
+		case !a.lost && a.own[known].LastSeq <= a.knew:
+			adopted := a.adopt(mirrored)
+			adopted.Payload = journal.ActionAdopted{Record: mirrored, JournalID: a.content.JournalID, Continues: true}
+			drafts = append(drafts, adopted)
 		case !a.lost && mirrored.Planned && !a.own[known].Planned:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
 			drafts = append(drafts, left(mirrored, a.own[known])...)

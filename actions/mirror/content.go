@@ -11,18 +11,22 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Format is the number of the mirror's newest format. Up to the oldest, what is in the
-// input of a request stood beside its other members: an EKCO that knows only that one
-// would not see what was asked for, and leaves a newer mirror alone.
+// Format is the number of the mirror's newest format. An EKCO leaves the mirror of a
+// newer format alone, since it would miss something: in the oldest format, the input of a request is
+// next to its other members; before Format, there are no pauses and no parts.
 const (
-	Format       = 2
+	Format       = 3
+	inputFormat  = 2
 	oldestFormat = 1
 )
 
-// formatOf returns the oldest format in which nothing of the actions is missed.
-func formatOf(open []journal.ActionRecord) int {
-	if slices.ContainsFunc(open, func(r journal.ActionRecord) bool { return r.Request.Input != nil }) {
+// formatOf returns the oldest format in which nothing of the content is missed.
+func formatOf(content Content) int {
+	switch {
+	case len(content.Parts) > 0 || len(content.Pauses) > 0:
 		return Format
+	case slices.ContainsFunc(content.Actions, func(r journal.ActionRecord) bool { return r.Request.Input != nil }):
+		return inputFormat
 	}
 	return oldestFormat
 }
@@ -50,15 +54,31 @@ type Content struct {
 	// be read.
 	ClusterUID string    `json:"cluster_uid,omitempty"`
 	WrittenAt  time.Time `json:"written_at"`
-	// Actions are the open ones.
+	// Covered is how far the writer knew other journals: what it does not have of their events up to
+	// there has ended.
+	Covered map[string]uint64 `json:"covered,omitempty"`
+	journal.Carried
+	// Actions are the open ones, unless they are in parts.
 	Actions []journal.ActionRecord `json:"actions"`
+	// Parts are the ConfigMaps that hold the open actions, in order.
+	Parts []Part `json:"parts,omitempty"`
 	// Ended are the actions that the mirrored journal, or one it took over from,
 	// has ended; the newest of them. A mirror of an older EKCO has none.
 	Ended []EndedAction `json:"ended,omitempty"`
-	// Trimmed says, for people, which details were left out to save space.
-	Trimmed []string `json:"trimmed,omitempty"`
-	// LeftOut are the ids of open actions that found no space at all.
+	// LeftOut are the ids of open actions that found no space.
 	LeftOut []string `json:"left_out,omitempty"`
+}
+
+// Knew returns the last event of a journal that the mirror's writer knew; 0 if it knew none, or does
+// not say.
+func (c Content) Knew(journalID string) uint64 {
+	switch {
+	case c.Pauses == nil: // an older EKCO wrote it, or passed it on
+		return 0
+	case c.JournalID == journalID:
+		return c.Seq
+	}
+	return c.Covered[journalID]
 }
 
 // EndedAction says that an action is over. Ids are unique in one journal only,

@@ -40,13 +40,13 @@ func TestTheMirrorSaysWhatItsJournalAndThoseBeforeItHaveEnded(t *testing.T) {
 		first, second := memory.New(), memory.New()
 		end(t, first, journal.OutcomeDone, "a", "b")
 		m := run(t, cluster, "first", mirror.Journal(first))
-		m.Update([]journal.ActionRecord{open("c", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("c", 1)}, "c1", journal.Carried{})
 		synctest.Wait()
 		if got := endedIDs(content(t, cluster)); !slices.Equal(got, []string{"a", "b"}) {
 			t.Errorf("the mirror says that %q ended", got)
 		}
 		end(t, first, journal.OutcomeAbandoned, "c")
-		m.Update(nil, "c1")
+		m.Update(nil, "c1", journal.Carried{})
 		synctest.Wait()
 		got := content(t, cluster)
 		if !slices.Equal(endedIDs(got), []string{"a", "b", "c"}) {
@@ -62,7 +62,7 @@ func TestTheMirrorSaysWhatItsJournalAndThoseBeforeItHaveEnded(t *testing.T) {
 		if _, err := next.Load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		next.Update([]journal.ActionRecord{open("e", 1)}, "c1")
+		next.Update([]journal.ActionRecord{open("e", 1)}, "c1", journal.Carried{})
 		synctest.Wait()
 		if got := endedIDs(content(t, cluster)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 			t.Errorf("after a takeover the mirror says that %q ended", got)
@@ -77,12 +77,12 @@ func TestOnlyTheNewestEndedActionsAreMirrored(t *testing.T) {
 			end(t, store, journal.OutcomeDone, fmt.Sprintf("old-%03d", i))
 		}
 		m := run(t, cluster, "j1", mirror.Journal(store))
-		m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 		letPass(1)
 		for i := range 150 {
 			end(t, store, journal.OutcomeDone, fmt.Sprintf("new-%03d", i))
 		}
-		m.Update([]journal.ActionRecord{open("a", 2)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 2)}, "c1", journal.Carried{})
 		letPass(1)
 		got := endedIDs(content(t, cluster))
 		if len(got) != 200 || !slices.Contains(got, "new-000") || !slices.Contains(got, "new-149") {

@@ -2,93 +2,151 @@ package mirror
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxSize bounds the mirror's JSON, in bytes. A ConfigMap may hold 1 MiB.
-const maxSize = 900 << 10
+// A ConfigMap holds 1 MiB. Up to inlineSize the index holds the open actions itself, so that one write
+// is enough. More than that is spread over groups of about groupSize, each of which is cut into parts
+// of at most partSize.
+const (
+	inlineSize = 256 << 10
+	groupSize  = 128 << 10
+	partSize   = 512 << 10
+	indexSize  = 900 << 10
+	// maxSize bounds all open actions in the mirror.
+	maxSize = 8 << 20
+)
 
-// encode writes the content within limit bytes. To get there it leaves out,
-// one after the other and only as far as needed: the ended actions, the outputs and errors of
-// done steps, the plan's detail of done steps, what the request of a planned action
-// lists, the answered warnings, and at last whole actions, expendable ones before
-// others and young before old. What was left out is said in the content.
-func encode(content Content, limit int, expendable []journal.ActionKind) ([]byte, error) {
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return nil, fmt.Errorf("encode the mirror: %w", err)
-	}
-	if len(raw) < limit {
-		return raw, nil
-	}
-	if len(content.Ended) > 0 { // without them, nothing of another journal is superseded
-		content.Ended, content.Trimmed = nil, append(content.Trimmed, "ended actions")
-	}
-	if raw, err = json.Marshal(content); err != nil {
-		return nil, fmt.Errorf("encode the mirror: %w", err)
-	}
-	if len(raw) < limit {
-		return raw, nil
-	}
-	content.Actions = slices.Clone(content.Actions)
-	slices.SortStableFunc(content.Actions, byWeight(expendable))
-	for _, t := range trims {
-		for i := range content.Actions {
-			content.Actions[i] = t.trim(content.Actions[i])
-		}
-		content.Trimmed = append(content.Trimmed, t.what)
-		if raw, err = json.Marshal(content); err != nil {
-			return nil, fmt.Errorf("encode the mirror: %w", err)
-		}
-		if len(raw) < limit {
-			return raw, nil
-		}
-	}
-	return leaveOut(content, limit)
+// Part is a ConfigMap with a part of the JSON of a group of actions.
+type Part struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	// Ends is set on the last part of a group.
+	Ends bool `json:"ends,omitempty"`
+	// Actions are the ids of the group's actions, for people.
+	Actions []string `json:"actions,omitempty"`
 }
 
-type trim struct {
-	what string
-	trim func(journal.ActionRecord) journal.ActionRecord
+// plan is what is written in one round.
+type plan struct {
+	content Content
+	// bodies are the parts' contents, by name.
+	bodies map[string]string
 }
 
-var trims = []trim{
-	{"outputs and errors of done steps", func(r journal.ActionRecord) journal.ActionRecord {
-		r.Steps = maps.Clone(r.Steps)
-		for id, step := range r.Steps {
-			if step.Done() {
-				step.Outputs, step.LastError = nil, ""
-				r.Steps[id] = step
+// fit says how to write the content: nothing of an action is left out. Actions that do
+// not fit in limit bytes together are left out whole, expendable ones and young ones first, and named.
+// Owner is in the names of the parts, so that they are nobody else's.
+func fit(content Content, limit int, expendable []journal.ActionKind, owner string, groups *int) (plan, error) {
+	actions := slices.Clone(content.Actions)
+	slices.SortStableFunc(actions, byWeight(expendable))
+	encoded := make(map[string]json.RawMessage, len(actions))
+	total := 0
+	content.LeftOut = nil
+	for _, action := range actions {
+		raw, err := json.Marshal(action)
+		if err != nil {
+			return plan{}, fmt.Errorf("encode action %s for the mirror: %w", action.ID, err)
+		}
+		if total+len(raw) > limit {
+			content.LeftOut = append(content.LeftOut, action.ID)
+			continue
+		}
+		encoded[action.ID] = raw
+		total += len(raw) + len(",")
+	}
+	content.Actions = slices.DeleteFunc(slices.Clone(content.Actions), func(r journal.ActionRecord) bool { return encoded[r.ID] == nil })
+	p := plan{content: content, bodies: map[string]string{}}
+	if total > inlineSize {
+		*groups = groupsFor(total, *groups)
+		p.spread(encoded, owner, *groups)
+	}
+	p.content.Format = formatOf(p.content)
+	return p, nil
+}
+
+// groupsFor returns a number of groups. It rarely changes, since then all parts change.
+func groupsFor(total, groups int) int {
+	groups = max(groups, 1)
+	for total > groups*groupSize {
+		groups *= 2
+	}
+	for groups > 1 && total < groups*groupSize/4 {
+		groups /= 2
+	}
+	return groups
+}
+
+// spread moves the actions into parts. An action's group depends on its id alone, so that a change of one
+// leaves the other groups as they are.
+func (p *plan) spread(encoded map[string]json.RawMessage, owner string, groups int) {
+	members := map[uint32][]string{}
+	for _, action := range p.content.Actions {
+		hash := fnv.New32a()
+		_, _ = hash.Write([]byte(action.ID)) // it never fails
+		group := hash.Sum32() % uint32(groups)
+		members[group] = append(members[group], action.ID)
+	}
+	p.content.Actions = []journal.ActionRecord{}
+	for _, group := range slices.Sorted(maps.Keys(members)) {
+		body := "["
+		for i, id := range members[group] {
+			if i > 0 {
+				body += ","
 			}
+			body += string(encoded[id])
 		}
-		return r
-	}},
-	{"plan details of done steps", func(r journal.ActionRecord) journal.ActionRecord {
-		r.Plan.Steps = slices.Clone(r.Plan.Steps)
-		for i, step := range r.Plan.Steps {
-			if r.Steps[step.ID].Done() {
-				step.Input, step.Preflights = nil, nil
-				r.Plan.Steps[i] = step
-			}
+		for body += "]"; body != ""; {
+			piece := body[:cut(body, partSize)]
+			body = body[len(piece):]
+			sum := hashOf(piece)
+			part := Part{Name: "ekco-journal-" + owner + "-" + sum[:16], SHA256: sum, Ends: body == "", Actions: members[group]}
+			p.content.Parts = append(p.content.Parts, part)
+			p.bodies[part.Name] = piece
 		}
-		return r
-	}},
-	{"what requests of planned actions list", func(r journal.ActionRecord) journal.ActionRecord {
-		if r.Planned {
-			r.Request = r.Request.Shortened()
-		}
-		return r
-	}},
-	// Without them, a person is asked once more.
-	{"warnings that were answered", func(r journal.ActionRecord) journal.ActionRecord {
-		r.Warned = nil
-		return r
-	}},
+	}
+}
+
+// cut returns where to end a piece of at most that size: a ConfigMap holds whole characters.
+func cut(body string, size int) int {
+	if len(body) <= size {
+		return len(body)
+	}
+	for !utf8.RuneStart(body[size]) {
+		size--
+	}
+	return size
+}
+
+func hashOf(body string) string {
+	sum := sha256.Sum256([]byte(body))
+	return hex.EncodeToString(sum[:])
+}
+
+// encode returns the index. The ended actions are left out if they find no space: without them nothing of
+// another journal is superseded, and each step is verified before it is repeated.
+func (p plan) encode() ([]byte, error) {
+	raw, err := json.Marshal(p.content)
+	if err == nil && len(raw) > indexSize {
+		p.content.Ended = nil
+		raw, err = json.Marshal(p.content)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("encode the mirror: %w", err)
+	case len(raw) > indexSize:
+		return nil, fmt.Errorf("encode the mirror: its index has %d bytes, at most %d are possible; end pauses or actions", len(raw), indexSize)
+	}
+	return raw, nil
 }
 
 // byWeight puts first what must not be lost.
@@ -97,34 +155,4 @@ func byWeight(expendable []journal.ActionKind) func(x, y journal.ActionRecord) i
 	return func(x, y journal.ActionRecord) int {
 		return cmp.Or(cmp.Compare(rank(x), rank(y)), x.RequestedAt.Compare(y.RequestedAt), cmp.Compare(x.ID, y.ID))
 	}
-}
-
-// leaveOut keeps, in order, the actions that find space.
-func leaveOut(content Content, limit int) ([]byte, error) {
-	actions := content.Actions
-	content.Actions = []journal.ActionRecord{}
-	ids := make([]string, len(actions))
-	for i, action := range actions {
-		ids[i] = action.ID
-	}
-	content.LeftOut = ids
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return nil, fmt.Errorf("encode the mirror: %w", err)
-	}
-	room := limit - len(raw)
-	content.LeftOut = nil
-	for _, action := range actions {
-		one, err := json.Marshal(action)
-		if err != nil {
-			return nil, fmt.Errorf("encode action %s for the mirror: %w", action.ID, err)
-		}
-		if len(one) >= room {
-			content.LeftOut = append(content.LeftOut, action.ID)
-			continue
-		}
-		room -= len(one) + len(",")
-		content.Actions = append(content.Actions, action)
-	}
-	return json.Marshal(content)
 }

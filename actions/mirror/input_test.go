@@ -2,8 +2,6 @@ package mirror_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -55,29 +53,5 @@ func TestAnOlderEKCOIsGivenOnlyWhatItReadsWhole(t *testing.T) {
 		if err := json.Unmarshal(raw, &written); err != nil || written.Format != format {
 			t.Errorf("%s is of format %d, want %d (%v)", ids(actions), written.Format, format, err)
 		}
-	}
-}
-
-func TestALargePlannedRequestIsMirroredWithoutWhatItsPlanRepeats(t *testing.T) {
-	pods := make([]journal.PodRef, 3000)
-	for i := range pods {
-		pods[i] = journal.PodRef{Namespace: "default", Name: strings.Repeat("w", 400) + fmt.Sprint(i), UID: fmt.Sprint("uid-", i)}
-	}
-	planned, unplanned := open("planned", 1), open("unplanned", 2)
-	planned.Kind, planned.Planned, planned.Request.Kind = journal.ActionClearNode, true, journal.ActionClearNode
-	planned.Request.Input = journal.ClearInput{Pods: pods}
-	unplanned.Request.Input = journal.PurgeInput{Live: true}
-	_, cluster := mirrored(t, planned, unplanned)
-	got := content(t, cluster)
-	if len(got.Actions) != 2 || len(got.LeftOut) != 0 {
-		t.Fatalf("the mirror holds %q, left out %q", ids(got.Actions), got.LeftOut)
-	}
-	for _, action := range got.Actions {
-		if live := journal.PurgeInputOf(action.Request).Live; live != (action.ID == "unplanned") || len(journal.ClearInputOf(action.Request).Pods) != 0 {
-			t.Errorf("%s is mirrored with %d pods, live %v", action.ID, len(journal.ClearInputOf(action.Request).Pods), live)
-		}
-	}
-	if len(planned.Request.Input.(journal.ClearInput).Pods) != len(pods) {
-		t.Error("what is mirrored changed the record")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +43,8 @@ type Mirror struct {
 	endings endings
 	end     journal.Position
 	rival   rival
+	parts   parts
+	pace    pace
 
 	mu sync.Mutex
 	// wanted is the newest content, of generation wantedGen; writtenGen is the
@@ -50,11 +54,18 @@ type Mirror struct {
 	// version is the one that the next write replaces; only if known.
 	version string
 	known   bool
+	// claimed is set once the parts were listed that were there next to that version.
+	claimed bool
 	// covered is what the mirror in the cluster says of this journal's end, as far
 	// as is known.
 	covered journal.Position
 	// inherited is what a mirror that was loaded or taken over says to have ended.
 	inherited []EndedAction
+	// knew is how far other journals are known, by their mirrors.
+	knew map[string]uint64
+	// held are the actions that the mirror in the cluster holds, leftOut those that found no space.
+	held    map[string]journal.ActionRecord
+	leftOut []string
 	// failing is why the newest content is not in the cluster, since when.
 	failing error
 	since   time.Time
@@ -105,7 +116,7 @@ func OnTakeover(f func(ctx context.Context, other Content) error) Option {
 func New(api kube.API, journalID string, log *slog.Logger, options ...Option) *Mirror {
 	m := &Mirror{
 		api: api, journalID: journalID, log: log, onFailure: func(error) {},
-		wake: make(chan struct{}, 1), syncs: make(chan chan error),
+		wake: make(chan struct{}, 1), syncs: make(chan chan error), knew: make(map[string]uint64),
 	}
 	for _, option := range options {
 		option(m)
@@ -130,18 +141,36 @@ func (m *Mirror) Load(ctx context.Context) (Content, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.version, m.known = version, true
+	m.version, m.known, m.claimed = version, true, false
 	m.inherit(content)
 	return content, err
 }
 
+// maxReads bounds how often a mirror is read that is written at the same time.
+const maxReads = 5
+
+// read reads the index and the parts that it names. Its error wraps [ErrIncomplete], and comes with what
+// could be read all the same, if a part is not there though the index stays the same.
 func (m *Mirror) read(ctx context.Context) (content Content, version string, err error) {
-	raw, version, err := m.api.ReadMirror(ctx)
-	if err == nil {
-		content, err = parse(raw)
-		return content, version, err
+	for range maxReads {
+		raw, now, readErr := m.api.ReadMirror(ctx)
+		switch {
+		case readErr != nil:
+			return Content{}, "", fmt.Errorf("load the mirror of open actions: %w", readErr)
+		case err != nil && now == version:
+			return content, version, err
+		}
+		version = now
+		if content, err = parse(raw); err == nil {
+			err = m.assemble(ctx, &content)
+		}
+		if !errors.Is(err, ErrIncomplete) {
+			return content, version, err
+		}
+		err = fmt.Errorf("%w. Nothing irreversible is begun, and the mirror is left as it is: put those ConfigMaps back, or delete %s, "+
+			"if nothing of it is wanted any more", err, kube.MirrorName)
 	}
-	return content, "", fmt.Errorf("load the mirror of open actions: %w", err)
+	return content, version, err
 }
 
 // inherit keeps what the mirror in the cluster says. It expects mu to be held.
@@ -150,6 +179,9 @@ func (m *Mirror) inherit(content Content) {
 	if content.JournalID == m.journalID {
 		m.covered = content.At
 	}
+	maps.Copy(m.knew, content.Covered)
+	m.knew[content.JournalID] = content.Knew(content.JournalID)
+	maps.DeleteFunc(m.knew, func(id string, seq uint64) bool { return seq == 0 || id == m.journalID })
 }
 
 // Covered is the event of this journal that the mirror in the cluster names.
@@ -165,6 +197,28 @@ func (m *Mirror) Failing() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.failing
+}
+
+// Held returns the action as the mirror held it after the last write.
+func (m *Mirror) Held(action string) (record journal.ActionRecord, is bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record, is = m.held[action]
+	return record, is
+}
+
+// Missing returns the ids of the open actions that the mirror in the cluster does not hold, because they
+// find no space or because it cannot be written.
+func (m *Mirror) Missing() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	missing := slices.Clone(m.leftOut)
+	for _, action := range m.wanted.Actions {
+		if m.failing != nil && m.held[action.ID].ID == "" && !slices.Contains(missing, action.ID) {
+			missing = append(missing, action.ID)
+		}
+	}
+	return missing
 }
 
 // Refresh has the mirror written again, though no action has changed: with it,
@@ -186,18 +240,18 @@ func (m *Mirror) signal() {
 	}
 }
 
-// Update says which actions are open now. It returns at once; of several
-// updates only the newest is written, and one that changes nothing is not. The
-// records must not be changed afterwards.
-func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string) {
+// Update says which actions are open now, and what decides besides. It returns at once; of several
+// updates only the newest is written, and one that changes nothing is not. What is passed
+// must not be changed afterwards.
+func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string, carried journal.Carried) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.wantedGen > 0 && m.wanted.ClusterUID == clusterUID && same(m.wanted.Actions, open) {
-		return
+	if m.wantedGen > 0 && m.wanted.ClusterUID == clusterUID && same(m.wanted.Actions, open) && maps.Equal(m.wanted.Pauses, carried.Pauses) {
+		return // what else is carried changes when an action ends
 	}
 	m.wanted = Content{
-		Format: formatOf(open), Version: m.ekco, JournalID: m.journalID, ClusterUID: clusterUID,
-		WrittenAt: time.Now().UTC(), Actions: append([]journal.ActionRecord{}, open...),
+		Version: m.ekco, JournalID: m.journalID, ClusterUID: clusterUID,
+		WrittenAt: time.Now().UTC(), Actions: append([]journal.ActionRecord{}, open...), Carried: carried,
 	}
 	m.wantedGen++
 	m.signal()
@@ -241,29 +295,46 @@ const (
 	lastRest  = 2 * time.Minute
 )
 
+// checkInterval is how often the mirror is read, to notice what somebody else did to it.
+const checkInterval = time.Minute
+
 // Run writes what Update says until ctx ends.
 func (m *Mirror) Run(ctx context.Context) {
 	rest := &backoff.ExponentialBackOff{InitialInterval: firstRest, MaxInterval: lastRest, Multiplier: 2, RandomizationFactor: 0.2}
 	retry := time.NewTimer(lastRest)
 	defer retry.Stop()
+	check := time.NewTicker(checkInterval)
+	defer check.Stop()
 	said := ""
+	var waiting []chan error
 	for {
-		var answer chan error
 		select {
 		case <-ctx.Done():
 			return
 		case <-m.wake:
 		case <-retry.C:
-		case answer = <-m.syncs:
+		case <-check.C:
+			if !m.damaged(ctx) {
+				continue
+			}
+		case answer := <-m.syncs:
+			waiting = append(waiting, answer)
+		}
+		if _, _, pending := m.pending(); pending {
+			if wait := m.pace.take(time.Now(), len(waiting) > 0); wait > 0 {
+				retry.Reset(wait)
+				continue
+			}
 		}
 		err := m.write(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		m.note(err)
-		if answer != nil {
+		for _, answer := range waiting {
 			answer <- err
 		}
+		waiting = nil
 		if err == nil {
 			rest.Reset()
 			retry.Stop()

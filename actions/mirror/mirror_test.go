@@ -80,18 +80,18 @@ func TestTheOpenActionsAreWrittenOnEachChange(t *testing.T) {
 		if _, err := m.Load(t.Context()); !errors.Is(err, kube.ErrNotFound) {
 			t.Errorf("before the first update, Load returns %v", err)
 		}
-		m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 		synctest.Wait()
 		got := content(t, cluster)
 		if got.Format != 1 || got.JournalID != "j1" || got.ClusterUID != "c1" || got.WrittenAt.IsZero() || ids(got.Actions) != "a@1" {
 			t.Errorf("the mirror holds %+v", got)
 		}
-		m.Update([]journal.ActionRecord{open("a", 2), open("b", 3)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 2), open("b", 3)}, "c1", journal.Carried{})
 		synctest.Wait()
 		if got := ids(content(t, cluster).Actions); got != "a@2 b@3" {
 			t.Errorf("the mirror holds %q", got)
 		}
-		m.Update(nil, "c1")
+		m.Update(nil, "c1", journal.Carried{})
 		synctest.Wait()
 		if got := content(t, cluster); len(got.Actions) != 0 {
 			t.Errorf("the mirror holds %q", ids(got.Actions))
@@ -103,7 +103,7 @@ func TestAnUpdateThatChangesNothingIsNotWritten(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		m := run(t, cluster, "j1")
 		for range 10 {
-			m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+			m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 			letPass(time.Hour)
 		}
 		if got := cluster.Count("write-mirror"); got != 1 {
@@ -117,7 +117,7 @@ func TestUpdatesDuringAWriteAreCoalesced(t *testing.T) {
 		cluster.SetLatency(time.Second)
 		m := run(t, cluster, "j1")
 		for i := range 100 {
-			m.Update([]journal.ActionRecord{open("a", uint64(i+1))}, "c1")
+			m.Update([]journal.ActionRecord{open("a", uint64(i+1))}, "c1", journal.Carried{})
 			<-time.After(time.Millisecond)
 		}
 		letPass(time.Minute)
@@ -138,9 +138,9 @@ func TestSyncReturnsWhenWhatWasUpdatedIsWritten(t *testing.T) {
 		if err := m.Sync(t.Context()); err != nil {
 			t.Errorf("with nothing to write, Sync returns %v", err)
 		}
-		m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 		<-time.After(time.Millisecond)
-		m.Update([]journal.ActionRecord{open("a", 2)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 2)}, "c1", journal.Carried{})
 		if err := m.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestSyncReturnsTheErrorOfAWriteAndTheMirrorGoesOnTrying(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		cluster.Outage(true)
 		m := run(t, cluster, "j1")
-		m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 		if err := m.Sync(t.Context()); !errors.Is(err, kube.ErrUnavailable) {
 			t.Errorf("Sync returns %v", err)
 		}
@@ -182,7 +182,7 @@ func TestAFailureIsCountedEachTimeAndSaidOncePerChange(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		cluster.Forbid(kubesim.UpdateConfigMaps)
 		m := run(t, cluster, "j1")
-		m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 		letPass(time.Hour)
 		if m.failures < 20 || m.failures > 60 {
 			t.Errorf("%d tries in an hour, want one each 2m after the first few", m.failures)
@@ -208,9 +208,9 @@ func TestAWriteWhoseAnswerWasLostDoesNotBlockTheNext(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		cluster.LoseAnswer("write-mirror")
 		m := run(t, cluster, "j1")
-		m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 		letPass(time.Minute)
-		m.Update([]journal.ActionRecord{open("a", 2)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 2)}, "c1", journal.Carried{})
 		if err := m.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -223,11 +223,11 @@ func TestAWriteWhoseAnswerWasLostDoesNotBlockTheNext(t *testing.T) {
 func TestTheMirrorOfAnotherJournalIsNotOverwrittenBeforeItWasLoaded(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		other := run(t, cluster, "other")
-		other.Update([]journal.ActionRecord{open("theirs", 9)}, "c1")
+		other.Update([]journal.ActionRecord{open("theirs", 9)}, "c1", journal.Carried{})
 		synctest.Wait()
 
 		m := run(t, cluster, "j1")
-		m.Update([]journal.ActionRecord{open("ours", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("ours", 1)}, "c1", journal.Carried{})
 		if err := m.Sync(t.Context()); !errors.Is(err, mirror.ErrOtherJournal) {
 			t.Errorf("Sync returns %v", err)
 		}
@@ -245,7 +245,7 @@ func TestTheMirrorOfAnotherJournalIsNotOverwrittenBeforeItWasLoaded(t *testing.T
 			t.Errorf("the mirror holds %+v", got)
 		}
 		// The other one, should it still live, must notice and keep off.
-		other.Update([]journal.ActionRecord{open("theirs", 10)}, "c1")
+		other.Update([]journal.ActionRecord{open("theirs", 10)}, "c1", journal.Carried{})
 		if err := other.Sync(t.Context()); !errors.Is(err, mirror.ErrOtherJournal) {
 			t.Errorf("the other's Sync returns %v", err)
 		}
@@ -258,14 +258,14 @@ func TestTheMirrorOfAnotherJournalIsNotOverwrittenBeforeItWasLoaded(t *testing.T
 func TestALoadedMirrorMayBeReplacedEvenWhenTheFirstWriteFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		other := run(t, cluster, "other")
-		other.Update([]journal.ActionRecord{open("theirs", 9)}, "c1")
+		other.Update([]journal.ActionRecord{open("theirs", 9)}, "c1", journal.Carried{})
 		synctest.Wait()
 		m := run(t, cluster, "j1")
 		if _, err := m.Load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		cluster.Outage(true)
-		m.Update([]journal.ActionRecord{open("ours", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("ours", 1)}, "c1", journal.Carried{})
 		letPass(time.Minute)
 		cluster.Outage(false)
 		letPass(3 * time.Minute)
@@ -280,10 +280,10 @@ func TestAMirrorThatWasEditedOrRemovedIsWrittenAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 				m := run(t, cluster, "j1")
-				m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+				m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 				synctest.Wait()
 				cluster.SetMirror(edited)
-				m.Update([]journal.ActionRecord{open("a", 2)}, "c1")
+				m.Update([]journal.ActionRecord{open("a", 2)}, "c1", journal.Carried{})
 				if err := m.Sync(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -297,7 +297,7 @@ func TestAMirrorThatWasEditedOrRemovedIsWrittenAgain(t *testing.T) {
 
 func TestAMirrorOfAnUnknownFormatIsNotRead(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
-		cluster.SetMirror([]byte(`{"format":3,"journal_id":"j9","actions":[]}`))
+		cluster.SetMirror([]byte(`{"format":4,"journal_id":"j9","actions":[]}`))
 		m := run(t, cluster, "j1")
 		if loaded, err := m.Load(t.Context()); !errors.Is(err, mirror.ErrOtherFormat) || loaded.JournalID != "j9" {
 			t.Errorf("loaded %+v, %v", loaded, err)

@@ -1,11 +1,14 @@
 package mirror_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions/mirror"
@@ -36,7 +39,7 @@ func mirrored(t *testing.T, actions ...journal.ActionRecord) (raw []byte, cluste
 	t.Helper()
 	cluster = kubesim.New()
 	m := run(t, cluster, "j1", mirror.Expendable(journal.ActionClearNode))
-	m.Update(actions, "c1")
+	m.Update(actions, "c1", journal.Carried{})
 	if err := m.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -50,62 +53,104 @@ func mirrored(t *testing.T, actions ...journal.ActionRecord) (raw []byte, cluste
 	return raw, cluster
 }
 
-func TestSmallActionsAreMirroredWhole(t *testing.T) {
+func TestSmallActionsNeedOneConfigMap(t *testing.T) {
 	_, cluster := mirrored(t, bulky("a", journal.ActionPurgeNode, 10, 5, 1000))
 	got := content(t, cluster)
-	if len(got.Trimmed) != 0 || len(got.LeftOut) != 0 || len(got.Actions[0].Steps["step-0"].Outputs) < 1000 {
-		t.Errorf("trimmed %q, left out %q", got.Trimmed, got.LeftOut)
+	if len(got.Parts) != 0 || len(got.LeftOut) != 0 || len(got.Actions[0].Steps["step-0"].Outputs) < 1000 {
+		t.Errorf("parts %+v, left out %q", got.Parts, got.LeftOut)
 	}
 }
 
-func TestOutputsOfDoneStepsGoFirst(t *testing.T) {
-	_, cluster := mirrored(t, bulky("a", journal.ActionPurgeNode, 60, 40, 10_000))
-	got := content(t, cluster)
-	if want := []string{"outputs and errors of done steps"}; !slices.Equal(got.Trimmed, want) {
-		t.Errorf("trimmed %q, want %q", got.Trimmed, want)
+// TestNothingOfAnActionIsLeftOut has an action that is larger than a ConfigMap, with names of several bytes
+// a character, and one that was answered many warnings.
+func TestNothingOfAnActionIsLeftOut(t *testing.T) {
+	large := bulky("a", journal.ActionPurgeNode, 60, 40, 10_000)
+	for id, step := range large.Steps {
+		step.Outputs = json.RawMessage(`"` + strings.Repeat("ж", 20_000) + `"`)
+		large.Steps[id] = step
 	}
-	action := got.Actions[0]
-	if len(action.Steps["step-0"].Outputs) != 0 || !action.Steps["step-0"].Done() || len(action.Plan.Steps[0].Input) == 0 {
-		t.Errorf("a done step is kept as %+v", action.Steps["step-0"])
-	}
-}
-
-func TestPlanDetailsOfDoneStepsGoNextAndOpenStepsKeepTheirs(t *testing.T) {
-	_, cluster := mirrored(t, bulky("a", journal.ActionPurgeNode, 120, 80, 10_000))
-	got := content(t, cluster)
-	if len(got.Trimmed) != 2 || len(got.LeftOut) != 0 {
-		t.Errorf("trimmed %q, left out %q", got.Trimmed, got.LeftOut)
-	}
-	steps := got.Actions[0].Plan.Steps
-	if len(steps) != 120 || len(steps[79].Input) != 0 || len(steps[80].Input) < 10_000 {
-		t.Errorf("%d steps; input of the last done one %d bytes, of the first open one %d", len(steps), len(steps[79].Input), len(steps[80].Input))
-	}
-}
-
-func TestAnsweredWarningsGoBeforeAWholeAction(t *testing.T) {
-	small := bulky("a", journal.ActionPurgeNode, 10, 5, 1000)
-	long := strings.Repeat("x", 100<<10)
+	large.Request.Input = journal.PurgeInput{Live: true}
+	warned := bulky("b", journal.ActionPurgeNode, 10, 5, 1000)
 	for i := range 32 {
-		small.Warned = append(small.Warned, journal.Warning{Preflight: "P", Text: fmt.Sprint(i, long)})
+		warned.Warned = append(warned.Warned, journal.Warning{Preflight: "P", Text: fmt.Sprint(i, strings.Repeat("x", 10<<10))})
 	}
-	_, cluster := mirrored(t, small)
+	pods := make([]journal.PodRef, 3000)
+	for i := range pods {
+		pods[i] = journal.PodRef{Namespace: "default", Name: strings.Repeat("w", 400) + fmt.Sprint(i), UID: fmt.Sprint("uid-", i)}
+	}
+	listing := open("c", 1)
+	listing.Kind, listing.Planned, listing.Request.Kind = journal.ActionClearNode, true, journal.ActionClearNode
+	listing.Request.Input = journal.ClearInput{Pods: pods}
+	want := []journal.ActionRecord{large, warned, listing}
+	_, cluster := mirrored(t, want...)
 	got := content(t, cluster)
-	if len(got.LeftOut) != 0 || len(got.Actions) != 1 || len(got.Actions[0].Warned) != 0 {
-		t.Errorf("left out %q", got.LeftOut)
+	if got.Format != 3 || len(got.LeftOut) != 0 || len(got.Actions) != len(want) {
+		t.Fatalf("format %d, left out %q, %d actions", got.Format, got.LeftOut, len(got.Actions))
 	}
-	if len(got.Actions[0].Plan.Steps[9].Input) < 1000 {
-		t.Error("an open step lost its input")
+	for i := range want {
+		before, _ := json.Marshal(want[i])
+		if after, _ := json.Marshal(got.Actions[i]); !bytes.Equal(before, after) {
+			t.Errorf("action %s is not what it was", want[i].ID)
+		}
 	}
 }
 
 func TestWhatFindsNoSpaceIsNamedAndPurgesComeFirst(t *testing.T) {
-	clearing := bulky("clear", journal.ActionClearNode, 60, 0, 10_000)
-	purging := bulky("purge", journal.ActionPurgeNode, 60, 0, 10_000)
-	small := bulky("small", journal.ActionClearNode, 1, 0, 10)
-	small.RequestedAt = time.Unix(1, 0)
-	_, cluster := mirrored(t, clearing, small, purging)
-	got := content(t, cluster)
-	if ids(got.Actions) != "purge@1 small@1" || !slices.Equal(got.LeftOut, []string{"clear"}) {
-		t.Errorf("kept %q, left out %q", ids(got.Actions), got.LeftOut)
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		clearing := bulky("clear", journal.ActionClearNode, 50, 0, 100_000)
+		purging := bulky("purge", journal.ActionPurgeNode, 50, 0, 100_000)
+		small := bulky("small", journal.ActionClearNode, 1, 0, 10)
+		small.RequestedAt = time.Unix(1, 0)
+		m := run(t, cluster, "j1", mirror.Expendable(journal.ActionClearNode))
+		m.Update([]journal.ActionRecord{clearing, small, purging}, "c1", journal.Carried{})
+		for id, want := range map[string]error{"clear": mirror.ErrNoSpace, "purge": nil, "small": nil} {
+			if err := m.Ready(t.Context(), id, "purge", time.Minute); !errors.Is(err, want) {
+				t.Errorf("%s is ready: %v, want %v", id, err, want)
+			}
+		}
+		got := content(t, cluster)
+		if ids(got.Actions) != "purge@1 small@1" || !slices.Equal(got.LeftOut, []string{"clear"}) || !slices.Equal(m.Missing(), got.LeftOut) {
+			t.Errorf("kept %q, left out %q, missing %q", ids(got.Actions), got.LeftOut, m.Missing())
+		}
+		m.Update([]journal.ActionRecord{clearing, small}, "c1", journal.Carried{})
+		if err := m.Ready(t.Context(), "clear", "purge", time.Minute); err != nil || len(m.Missing()) != 0 {
+			t.Errorf("once there is space: %v, missing %q", err, m.Missing())
+		}
+	})
+}
+
+func TestActionsThatCannotBeWrittenAreNamed(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		m := run(t, cluster, "j1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
+		synctest.Wait()
+		cluster.Outage(true)
+		m.Update([]journal.ActionRecord{open("a", 2), open("b", 3)}, "c1", journal.Carried{})
+		letPass(time.Minute)
+		if got := m.Missing(); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("missing are %q", got)
+		}
+	})
+}
+
+// TestAStormOfActionsIsSmall is the mirror of 100 purges with 30 steps each.
+func TestAStormOfActionsIsSmall(t *testing.T) {
+	raw, cluster := mirrored(t, storm(100, 1)...)
+	size := len(raw)
+	for _, part := range cluster.Parts() {
+		size += len(part)
 	}
+	if size > 3<<20 || len(cluster.Parts()) < 4 {
+		t.Errorf("the mirror has %d bytes in %d parts", size, len(cluster.Parts()))
+	}
+}
+
+// storm returns that many open actions of 15 kB each.
+func storm(actions int, seq uint64) (open []journal.ActionRecord) {
+	for i := range actions {
+		record := bulky(fmt.Sprintf("purge-worker-%d", i), journal.ActionPurgeNode, 30, 15, 250)
+		record.LastSeq = seq
+		open = append(open, record)
+	}
+	return open
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func (o *otherJournalError) Unwrap() error { return ErrOtherJournal }
 // stands reports whether the error is a mirror that is not this journal's to
 // replace, rather than a failure to write one.
 func stands(err error) bool {
-	return errors.Is(err, ErrOtherJournal) || errors.Is(err, ErrOtherFormat) || errors.Is(err, ErrOutdated)
+	return errors.Is(err, ErrOtherJournal) || errors.Is(err, ErrOtherFormat) || errors.Is(err, ErrOutdated) || errors.Is(err, ErrIncomplete)
 }
 
 // Key names what is in the way of a mirror that is not ready.
@@ -45,6 +46,10 @@ func Key(err error) string {
 		return "other format"
 	case errors.Is(err, ErrOutdated):
 		return "outdated"
+	case errors.Is(err, ErrIncomplete):
+		return "incomplete"
+	case errors.Is(err, ErrNoSpace):
+		return "no space"
 	}
 	return "unwritten"
 }
@@ -71,7 +76,7 @@ func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) 
 	m.rival = rival{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.version, m.known = other.version, true
+	m.version, m.known, m.claimed = other.version, true, false
 	m.inherit(other.content)
 	return nil
 }
@@ -86,20 +91,28 @@ func (m *Mirror) note(err error) {
 	m.failing = err
 }
 
-// Ready waits, as [Mirror.Sync] does, and says whether an irreversible step may
+// ErrNoSpace is returned for an action that the mirror does not hold.
+var ErrNoSpace = errors.New("the mirror has no space for the action")
+
+// Ready waits, as [Mirror.Sync] does, and says whether an irreversible step of the action may
 // start as far as the mirror is concerned. It returns the reason against it: a
-// mirror that is not this journal's to replace, for as long as it is in the way;
-// and any other failure to write until it has lasted for patience. From then on
+// mirror that is not this journal's to replace, for as long as it is in the way; an action that finds no
+// space in it; and any other failure to write until it has lasted for patience. From then on
 // it returns nil, since a cluster where the mirror cannot be written must be
 // repaired all the same. What is the noun for the action in the reason.
-func (m *Mirror) Ready(ctx context.Context, what string, patience time.Duration) error {
+func (m *Mirror) Ready(ctx context.Context, action, what string, patience time.Duration) error {
 	err := m.Sync(ctx)
-	if err == nil || stands(err) {
-		return err
-	}
 	m.mu.Lock()
-	since, failing := m.since, m.failing
+	since, failing, leftOut := m.since, m.failing, slices.Contains(m.leftOut, action)
 	m.mu.Unlock()
+	switch {
+	case err != nil && stands(err):
+		return err
+	case leftOut:
+		return fmt.Errorf("%w: all open actions together have more than %d MiB; the %s goes on when others have ended", ErrNoSpace, maxSize>>20, what)
+	case err == nil:
+		return nil
+	}
 	switch lasted := time.Since(since); {
 	case failing == nil: // it was too slow for ctx
 		return err

@@ -39,7 +39,7 @@ func startOperator(t *testing.T, cluster *kubesim.Cluster, journalID string) *op
 				o.open = append(o.open, action)
 			}
 		}
-		o.Update(slices.Clone(o.open), "c1")
+		o.Update(slices.Clone(o.open), "c1", journal.Carried{})
 		return nil
 	}))
 	return o
@@ -51,7 +51,7 @@ func (o *operator) has(id string, seq uint64) {
 	defer o.mu.Unlock()
 	o.open = slices.DeleteFunc(o.open, func(r journal.ActionRecord) bool { return r.ID == id })
 	o.open = append(o.open, open(id, seq))
-	o.Update(slices.Clone(o.open), "c1")
+	o.Update(slices.Clone(o.open), "c1", journal.Carried{})
 }
 
 func (o *operator) breaks(err error) {
@@ -67,7 +67,7 @@ func visitor(t *testing.T, cluster *kubesim.Cluster) {
 	if _, err := v.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v.Update([]journal.ActionRecord{open("theirs", 9)}, "c1")
+	v.Update([]journal.ActionRecord{open("theirs", 9)}, "c1", journal.Carried{})
 	synctest.Wait()
 }
 
@@ -78,7 +78,7 @@ func TestARunningOperatorTakesOverAMirrorWhoseWriterIsQuiet(t *testing.T) {
 		synctest.Wait()
 		visitor(t, cluster)
 		o.has("ours", 2)
-		if err := o.Ready(t.Context(), "purge", time.Second); !errors.Is(err, mirror.ErrOtherJournal) || !strings.Contains(err.Error(), `journal "visitor"`) {
+		if err := o.Ready(t.Context(), "a", "purge", time.Second); !errors.Is(err, mirror.ErrOtherJournal) || !strings.Contains(err.Error(), `journal "visitor"`) {
 			t.Errorf("beside another EKCO an irreversible step may start: %v", err)
 		}
 		letPass(mirror.Quiet / 2)
@@ -89,7 +89,7 @@ func TestARunningOperatorTakesOverAMirrorWhoseWriterIsQuiet(t *testing.T) {
 		if got := content(t, cluster); got.JournalID != "own" || ids(got.Actions) != "ours@2 theirs@9" {
 			t.Errorf("the mirror is of %s and holds %q, want what both had open", got.JournalID, ids(got.Actions))
 		}
-		if err := o.Ready(t.Context(), "purge", time.Second); err != nil {
+		if err := o.Ready(t.Context(), "a", "purge", time.Second); err != nil {
 			t.Errorf("after the takeover an irreversible step may not start: %v", err)
 		}
 	})
@@ -100,11 +100,11 @@ func TestAMirrorWhoseWriterIsAliveIsNotTakenOver(t *testing.T) {
 		o := startOperator(t, cluster, "own")
 		v := run(t, cluster, "visitor")
 		for i := range 20 {
-			v.Update([]journal.ActionRecord{open("theirs", uint64(i+1))}, "c1")
+			v.Update([]journal.ActionRecord{open("theirs", uint64(i+1))}, "c1", journal.Carried{})
 			synctest.Wait()
 			o.has("ours", uint64(i+1))
 			letPass(mirror.Quiet / 2)
-			if err := o.Ready(t.Context(), "purge", time.Second); !errors.Is(err, mirror.ErrOtherJournal) {
+			if err := o.Ready(t.Context(), "a", "purge", time.Second); !errors.Is(err, mirror.ErrOtherJournal) {
 				t.Fatalf("turn %d: an irreversible step may start beside another EKCO: %v", i, err)
 			}
 		}
@@ -142,7 +142,7 @@ func TestAMirrorOfAnUnknownFormatIsNeverTakenOver(t *testing.T) {
 		o := startOperator(t, cluster, "own")
 		o.has("ours", 1)
 		synctest.Wait()
-		cluster.SetMirror([]byte(`{"format":3,"journal_id":"j9","actions":[]}`))
+		cluster.SetMirror([]byte(`{"format":4,"journal_id":"j9","actions":[]}`))
 		o.has("ours", 2)
 		letPass(time.Hour)
 		if err := o.Sync(t.Context()); !errors.Is(err, mirror.ErrOtherFormat) || len(o.took) != 0 {
@@ -156,17 +156,17 @@ func TestAMirrorThatCannotBeWrittenHoldsIrreversibleStepsForABoundedTime(t *test
 		const patience = 10 * time.Minute
 		cluster.Forbid(kubesim.UpdateConfigMaps)
 		m := run(t, cluster, "j1")
-		m.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 		synctest.Wait()
-		if err := m.Ready(t.Context(), "purge", patience); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "in 10m0s") {
+		if err := m.Ready(t.Context(), "a", "purge", patience); !errors.Is(err, kube.ErrForbidden) || !strings.Contains(err.Error(), "in 10m0s") {
 			t.Errorf("at first: %v", err)
 		}
 		letPass(patience - time.Second)
-		if err := m.Ready(t.Context(), "purge", patience); !errors.Is(err, kube.ErrForbidden) {
+		if err := m.Ready(t.Context(), "a", "purge", patience); !errors.Is(err, kube.ErrForbidden) {
 			t.Errorf("before the end of patience: %v", err)
 		}
 		letPass(time.Second)
-		if err := m.Ready(t.Context(), "purge", patience); err != nil {
+		if err := m.Ready(t.Context(), "a", "purge", patience); err != nil {
 			t.Errorf("after the end of patience: %v", err)
 		}
 		cluster.Allow(kubesim.UpdateConfigMaps)
@@ -174,8 +174,8 @@ func TestAMirrorThatCannotBeWrittenHoldsIrreversibleStepsForABoundedTime(t *test
 			t.Fatal(err)
 		}
 		cluster.Forbid(kubesim.UpdateConfigMaps)
-		m.Update([]journal.ActionRecord{open("a", 2)}, "c1")
-		if err := m.Ready(t.Context(), "purge", patience); !errors.Is(err, kube.ErrForbidden) {
+		m.Update([]journal.ActionRecord{open("a", 2)}, "c1", journal.Carried{})
+		if err := m.Ready(t.Context(), "a", "purge", patience); !errors.Is(err, kube.ErrForbidden) {
 			t.Errorf("patience does not begin anew: %v", err)
 		}
 	})
@@ -196,17 +196,17 @@ func TestAMirrorThatIsNotThisJournalsToReplaceHoldsIrreversibleStepsForEver(t *t
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 				writer := run(t, cluster, test.writer)
-				writer.Update([]journal.ActionRecord{open("a", 1)}, "c1")
+				writer.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
 				letPass(time.Second)
 				m := run(t, cluster, "j1", test.options...)
-				m.Update([]journal.ActionRecord{open("b", 2)}, "c1")
+				m.Update([]journal.ActionRecord{open("b", 2)}, "c1", journal.Carried{})
 				letPass(2 * patience)
 				if strings.HasPrefix(name, "and now") {
 					cluster.SetLatency(time.Minute)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				if err := m.Ready(ctx, "purge", patience); !errors.Is(err, test.want) {
+				if err := m.Ready(ctx, "a", "purge", patience); !errors.Is(err, test.want) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
 				letPass(time.Hour)

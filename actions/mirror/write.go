@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -33,32 +35,80 @@ func (m *Mirror) write(ctx context.Context) error {
 	return err
 }
 
-// put replaces the mirror by the content, if it is this journal's to replace.
+// put replaces the mirror by the content, if it is this journal's to replace: first the parts, then the
+// index, which names them, so that half a write is never read.
 func (m *Mirror) put(ctx context.Context, content Content, generation uint64) error {
-	content = m.completed(ctx, content)
-	raw, err := encode(content, maxSize, m.expendable)
-	if err != nil {
-		return err
-	}
-	version, known := m.base()
-	if !known {
-		if version, err = m.ownVersion(ctx); err != nil {
+	version, known, claimed := m.base()
+	p, written, err := plan{}, "", error(nil)
+	for range 2 {
+		if !known {
+			claimed = false
+			if version, err = m.ownVersion(ctx); err != nil {
+				return err
+			}
+		}
+		if !claimed {
+			m.claim(ctx)
+		}
+		if p, err = fit(m.completed(ctx, content), maxSize, m.expendable, m.parts.owner, &m.parts.groups); err != nil {
 			return err
 		}
-	}
-	written, err := m.api.WriteMirror(ctx, raw, version)
-	if errors.Is(err, kube.ErrConflict) {
-		if version, err = m.ownVersion(ctx); err == nil {
-			written, err = m.api.WriteMirror(ctx, raw, version)
+		if written, err = m.writePlan(ctx, p, version); !errors.Is(err, kube.ErrConflict) {
+			break
 		}
+		known = false
 	}
 	if err != nil {
 		return fmt.Errorf("write the mirror of open actions: %w", err)
 	}
+	m.wrote(p.content, content.Actions, written, generation)
+	m.prune(ctx, written, p.bodies)
+	return nil
+}
+
+func (m *Mirror) writePlan(ctx context.Context, p plan, version string) (written string, err error) {
+	raw, err := p.encode()
+	if err == nil {
+		err = m.writeParts(ctx, p)
+	}
+	if err != nil {
+		return "", err
+	}
+	return m.api.WriteMirror(ctx, raw, version)
+}
+
+// wrote keeps what is in the cluster now.
+func (m *Mirror) wrote(content Content, mirrored []journal.ActionRecord, version string, generation uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.version, m.known, m.writtenGen, m.covered = written, true, generation, content.At
-	return nil
+	m.version, m.known, m.claimed, m.writtenGen, m.covered = version, true, true, generation, content.At
+	m.leftOut, m.held = content.LeftOut, make(map[string]journal.ActionRecord)
+	for _, action := range mirrored {
+		if !slices.Contains(content.LeftOut, action.ID) {
+			m.held[action.ID] = action
+		}
+	}
+}
+
+// damaged reports whether somebody removed or changed what this Mirror wrote, which then is to be written
+// again. What another EKCO put in its place is found by the next write.
+func (m *Mirror) damaged(ctx context.Context) bool {
+	if _, known, claimed := m.base(); !known || !claimed {
+		return false // nothing is written yet
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	content, _, err := m.read(ctx)
+	gone := errors.Is(err, kube.ErrNotFound) || errors.Is(err, errGarbage)
+	if !gone && (!errors.Is(err, ErrIncomplete) || content.JournalID != m.journalID) {
+		return false
+	}
+	m.log.Warn("the mirror was changed by somebody else; it is written again", "error", err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = false
+	m.wantedGen++
+	return true
 }
 
 // completed adds how far the journal has come on disk, and what has ended. That
@@ -69,7 +119,7 @@ func (m *Mirror) completed(ctx context.Context, content Content) Content {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	content.Ended, content.At = merge(m.endings.list, m.inherited), m.end
+	content.Ended, content.At, content.Covered = merge(m.endings.list, m.inherited), m.end, maps.Clone(m.knew)
 	content.WrittenAt = time.Now().UTC()
 	return content
 }
@@ -94,10 +144,10 @@ func (m *Mirror) pending() (Content, uint64, bool) {
 	return m.wanted, m.wantedGen, m.wantedGen != m.writtenGen
 }
 
-func (m *Mirror) base() (version string, known bool) {
+func (m *Mirror) base() (version string, known, claimed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.version, m.known
+	return m.version, m.known, m.claimed
 }
 
 // ownVersion returns the version of the mirror in the cluster, if this journal
@@ -107,6 +157,8 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	switch {
 	case errors.Is(err, kube.ErrNotFound), errors.Is(err, errGarbage):
 		return version, nil
+	case errors.Is(err, ErrIncomplete) && content.JournalID == m.journalID:
+		// This journal has what is missing, unless the mirror knows of newer events.
 	case err != nil:
 		return "", fmt.Errorf("before writing it: %w", err)
 	case content.JournalID != m.journalID:

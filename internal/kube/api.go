@@ -51,7 +51,7 @@ type API interface {
 	MirrorParts(ctx context.Context) (map[string][]byte, error)
 	// WriteMirrorPart creates a part, or replaces the one of that name.
 	WriteMirrorPart(ctx context.Context, name string, content []byte) error
-	// DeleteMirrorPart deletes a part. It is no error when there is none of the name.
+	// DeleteMirrorPart deletes a part. It returns ErrNotFound when there is none of the name.
 	DeleteMirrorPart(ctx context.Context, name string) error
 	// ServerTime returns what the API server's clock shows now, to a few seconds,
 	// and whether that is known. It asks nothing.

@@ -98,8 +98,5 @@ func (c *Client) DeleteMirrorPart(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
 	err := c.core.Delete().Namespace(c.namespace).Resource("configmaps").Name(name).Do(ctx).Error()
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
 	return call{"delete", "configmaps", fullName(c.namespace, name)}.fail(err)
 }

@@ -174,9 +174,11 @@ func (c *Cluster) WriteMirrorPart(ctx context.Context, name string, content []by
 // DeleteMirrorPart implements [kube.API].
 func (c *Cluster) DeleteMirrorPart(ctx context.Context, name string) error {
 	return c.effect(ctx, DeleteConfigMaps, "delete-mirror-part", func() (bool, error) {
-		_, there := c.parts[name]
+		if _, there := c.parts[name]; !there {
+			return false, fmt.Errorf("part %s of the mirror: %w", name, kube.ErrNotFound)
+		}
 		delete(c.parts, name)
-		return there, nil
+		return true, nil
 	})
 }
 

@@ -1,0 +1,251 @@
+package mirror_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// stormy has a mirror in parts written, and returns their names.
+func stormy(t *testing.T, m *running, cluster *kubesim.Cluster, seq uint64) []string {
+	t.Helper()
+	m.Update(storm(30, seq), "c1", journal.Carried{})
+	if err := m.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(cluster.Parts()))
+}
+
+func load(t *testing.T, cluster kube.API) (mirror.Content, error) {
+	t.Helper()
+	return mirror.New(cluster, "reader", slog.New(slog.DiscardHandler)).Load(t.Context())
+}
+
+func TestARoundWritesOnlyTheConfigMapsThatChanged(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		m := run(t, cluster, "j1")
+		before := stormy(t, m, cluster, 1)
+		wrote := cluster.Count("write-mirror-part")
+		changed := storm(30, 1)
+		changed[7].LastSeq = 2
+		m.Update(changed, "c1", journal.Carried{})
+		if err := m.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		after := slices.Sorted(maps.Keys(cluster.Parts()))
+		same := slices.DeleteFunc(slices.Clone(after), func(name string) bool { return !slices.Contains(before, name) })
+		if n := cluster.Count("write-mirror-part") - wrote; n != 1 || len(after) != len(before) || len(same) != len(before)-1 {
+			t.Errorf("%d parts were written; before %q, after %q", n, before, after)
+		}
+		if got := content(t, cluster); len(got.Actions) != 30 {
+			t.Errorf("it holds %d actions", len(got.Actions))
+		}
+	})
+}
+
+// halting is an API whose index cannot be written any more.
+type halting struct {
+	kube.API
+	halted bool
+}
+
+func (h *halting) WriteMirror(ctx context.Context, content []byte, version string) (string, error) {
+	if h.halted {
+		return "", kube.ErrUnavailable
+	}
+	return h.API.WriteMirror(ctx, content, version)
+}
+
+func TestHalfAWriteIsNotRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		api := &halting{API: cluster}
+		ctx, die := context.WithCancel(t.Context())
+		m := mirror.New(api, "j1", slog.New(slog.DiscardHandler))
+		go m.Run(ctx)
+		m.Update(storm(30, 1), "c1", journal.Carried{})
+		if err := m.Sync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		api.halted = true
+		m.Update(storm(30, 2), "c1", journal.Carried{})
+		letPass(time.Second)
+		die()
+		synctest.Wait()
+		got, err := load(t, cluster)
+		if err != nil || len(got.Actions) != 30 || got.Actions[0].LastSeq != 1 {
+			t.Fatalf("%d actions of event %d, %v; want those of the last whole write", len(got.Actions), got.Actions[0].LastSeq, err)
+		}
+		next := run(t, cluster, "j1")
+		if _, err := next.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stormy(t, next, cluster, 3)
+		letPass(time.Second)
+		if named, there := len(content(t, cluster).Parts), len(cluster.Parts()); named != there {
+			t.Errorf("%d parts are there, %d are named: what the dead EKCO wrote stays", there, named)
+		}
+	})
+}
+
+func TestAPartThatIsNotWhatTheMirrorNamesIsMissing(t *testing.T) {
+	for name, harm := range map[string]func(part []byte) []byte{
+		"removed":   func([]byte) []byte { return nil },
+		"cut off":   func(part []byte) []byte { return part[:len(part)-1] },
+		"emptied":   func([]byte) []byte { return []byte{} },
+		"exchanged": func(part []byte) []byte { return bytes.Replace(part, []byte("purge-node"), []byte("clear-node"), 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+				ctx, die := context.WithCancel(t.Context())
+				m := mirror.New(cluster, "j1", slog.New(slog.DiscardHandler))
+				go m.Run(ctx)
+				m.Update(storm(30, 1), "c1", journal.Carried{Pauses: map[string]journal.Pause{"": {Reason: "r"}}})
+				if err := m.Sync(ctx); err != nil {
+					t.Fatal(err)
+				}
+				die()
+				synctest.Wait()
+				parts := cluster.Parts()
+				harmed := slices.Sorted(maps.Keys(parts))[1]
+				cluster.SetPart(harmed, harm(parts[harmed]))
+
+				got, err := load(t, cluster)
+				if !errors.Is(err, mirror.ErrIncomplete) || !strings.Contains(err.Error(), harmed) || len(got.Actions) >= 30 || len(got.Pauses) != 1 {
+					t.Errorf("%d actions, %d pauses, %v", len(got.Actions), len(got.Pauses), err)
+				}
+				before, _, _ := cluster.ReadMirror(t.Context())
+				other := startOperator(t, cluster, "j2")
+				other.has("ours", 1)
+				letPass(time.Hour)
+				if err := other.Ready(t.Context(), "ours", "purge", time.Minute); !errors.Is(err, mirror.ErrIncomplete) || mirror.Key(err) != "incomplete" {
+					t.Errorf("beside an incomplete mirror: %v", err)
+				}
+				if after, _, _ := cluster.ReadMirror(t.Context()); !bytes.Equal(before, after) || len(other.took) != 0 {
+					t.Error("the incomplete mirror of another journal was replaced")
+				}
+				own := run(t, cluster, "j1") // has what is missing
+				stormy(t, own, cluster, 2)
+				if got := content(t, cluster); len(got.Actions) != 30 {
+					t.Errorf("written again, it holds %d actions", len(got.Actions))
+				}
+			})
+		})
+	}
+}
+
+func TestWhatSomebodyRemovedIsWrittenAgainWithoutAChange(t *testing.T) {
+	for name, remove := range map[string]func(cluster *kubesim.Cluster, part string){
+		"a part":    func(cluster *kubesim.Cluster, part string) { cluster.SetPart(part, nil) },
+		"a change":  func(cluster *kubesim.Cluster, part string) { cluster.SetPart(part, []byte("[]")) },
+		"the index": func(cluster *kubesim.Cluster, _ string) { cluster.SetMirror(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+				m := run(t, cluster, "j1")
+				part := stormy(t, m, cluster, 1)[0]
+				remove(cluster, part)
+				letPass(2 * time.Minute)
+				if got := content(t, cluster); len(got.Actions) != 30 || len(got.Parts) != len(cluster.Parts()) {
+					t.Errorf("it holds %d actions in %d parts, of %d", len(got.Actions), len(got.Parts), len(cluster.Parts()))
+				}
+			})
+		})
+	}
+}
+
+// stalling is an API whose call before a deletion takes as long as a test wants.
+type stalling struct {
+	kube.API
+	stalls bool
+	resume chan struct{}
+}
+
+func (s *stalling) DeleteMirrorPart(ctx context.Context, name string) error {
+	if s.stalls {
+		<-s.resume
+	}
+	return s.API.DeleteMirrorPart(ctx, name)
+}
+
+func TestAStalledFormerOwnerDeletesNoPartOfTheNewOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		api := &stalling{API: cluster, resume: make(chan struct{})}
+		ctx, die := context.WithCancel(t.Context())
+		former := mirror.New(api, "j1", slog.New(slog.DiscardHandler))
+		go former.Run(ctx)
+		former.Update(storm(30, 1), "c1", journal.Carried{})
+		if err := former.Sync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		api.stalls = true
+		former.Update(storm(30, 2), "c1", journal.Carried{}) // it stalls where it deletes the parts of the first round
+		synctest.Wait()
+
+		// The new owner has the same journal, as a copy, and the same content.
+		next := run(t, cluster, "j1")
+		if _, err := next.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stormy(t, next, cluster, 1)
+		api.stalls = false
+		close(api.resume)
+		former.Update(storm(30, 3), "c1", journal.Carried{})
+		letPass(time.Second)
+		die()
+		synctest.Wait()
+		if _, err := load(t, cluster); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAReaderDuringWritesReadsAWholeMirror(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		cluster.SetLatency(10 * time.Millisecond)
+		m := run(t, cluster, "j1")
+		stormy(t, m, cluster, 1)
+		for seq := range uint64(20) {
+			m.Update(storm(30, seq+2), "c1", journal.Carried{})
+			letPass(250 * time.Millisecond)
+			if got, err := load(t, cluster); err != nil || len(got.Actions) != 30 {
+				t.Fatalf("%d actions, %v", len(got.Actions), err)
+			}
+		}
+	})
+}
+
+func TestInAStormThereAreFewRoundsAndTheMirrorIsHardlyBehind(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		m := run(t, cluster, "j1")
+		letPass(time.Hour)
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{})
+		letPass(time.Second)
+		if got := ids(content(t, cluster).Actions); got != "a@1" {
+			t.Errorf("a second after the first change the mirror holds %q", got)
+		}
+		var rounds []int
+		for i := range uint64(600) {
+			m.Update([]journal.ActionRecord{open("a", i+2)}, "c1", journal.Carried{})
+			letPass(500 * time.Millisecond)
+			if held := content(t, cluster).Actions[0].LastSeq; i+2-held > 10 {
+				t.Fatalf("the mirror holds event %d of %d: it is more than 5 s behind", held, i+2)
+			}
+			if rounds = append(rounds, cluster.Count("write-mirror")); i >= 120 && rounds[i]-rounds[i-120] > 20 {
+				t.Fatalf("%d rounds in a minute", rounds[i]-rounds[i-120])
+			}
+		}
+	})
+}

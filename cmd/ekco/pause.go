@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +20,8 @@ func newPauseCommand(a *app) *cobra.Command {
 		Use:   "pause [NAME]",
 		Short: "Keep EKCO from starting anything, or anything about one node",
 		Long: `Keeps EKCO from starting actions by itself until "ekco resume", or for a time.
-It goes on observing. The pause is in the journal and survives restarts. Without
+It goes on observing. The pause is in the journal and survives restarts. It
+is also in the mirror in the cluster, for when this machine is lost, unless the answer says that it is not. Without
 NAME it concerns the whole cluster. NAME is that of a node, or of anything else that
 can be paused; where several things have it, say which, as in node/NAME.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
@@ -40,7 +42,8 @@ can be paused; where several things have it, say which, as in node/NAME.`,
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}
 				before := pausedBefore(cmd.Context(), backend, request.Name)
-				return fmt.Sprintf("paused %s %s%s", nameOrAll(request.Name), until, before), backend.Pause(cmd.Context(), request)
+				unmirrored, err := inForce(backend.Pause(cmd.Context(), request))
+				return fmt.Sprintf("paused %s %s%s%s", nameOrAll(request.Name), until, before, unmirrored), err
 			})
 		},
 	}
@@ -67,15 +70,24 @@ things of that name are paused, say which, as in node/NAME.`,
 				request.Name = args[0]
 			}
 			return a.tell(cmd, func(backend *connection) (string, error) {
-				if err := backend.Resume(cmd.Context(), request); err != nil {
+				unmirrored, err := inForce(backend.Resume(cmd.Context(), request))
+				if err != nil {
 					return "", err
 				}
-				return "resumed " + nameOrAll(request.Name) + stillPaused(cmd.Context(), backend), nil
+				return "resumed " + nameOrAll(request.Name) + stillPaused(cmd.Context(), backend) + unmirrored, nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&request.Reason, "reason", "", "why, for the record")
 	return cmd
+}
+
+// inForce returns what to add to the answer if the word was taken but is not in the mirror, which is no failure.
+func inForce(err error) (unmirrored string, _ error) {
+	if errors.Is(err, api.ErrNotMirrored) {
+		return "; " + view.Clean(err.Error()), nil
+	}
+	return "", err
 }
 
 // pausedBefore says, to be added to a pause, in the place of which one it comes: its end may
@@ -136,7 +148,7 @@ func (a *app) tell(cmd *cobra.Command, word func(*connection) (string, error)) e
 // taken says that a word was taken.
 func (a *app) taken(backend *connection, done string) error {
 	if !backend.running {
-		done += "; no operator runs, so it is written to the journal for the next start"
+		done += "; no operator runs, so it is written to the journal for the next start, and the mirror in the cluster does not have it until then"
 	}
 	_, err := fmt.Fprintln(a.stdout, done)
 	return err

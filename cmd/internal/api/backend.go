@@ -147,6 +147,8 @@ type Status struct {
 	// Mirror is why the open actions are not mirrored in the cluster; empty if
 	// they are.
 	Mirror string `json:"mirror"`
+	// NotMirrored are the ids of the open actions that the mirror does not hold.
+	NotMirrored []string `json:"not_mirrored"`
 	// Absent lists what EKCO does without, for example a missing permission, and
 	// what it does not do although it is switched on.
 	Absent []string `json:"absent"`
@@ -194,6 +196,9 @@ type JournalStatus struct {
 	// LostFrom is when the last event was written that is left: what happened from then until
 	// SafeModeSince is not known. It is left out where nobody knows since when events are missing.
 	LostFrom time.Time `json:"lost_from"`
+	// Adopted says what was last taken over from the mirror, which another journal's EKCO had written.
+	Adopted   *journal.JournalAdopted `json:"adopted"`
+	AdoptedAt time.Time               `json:"adopted_at"`
 	// Replaced tells of the file in whose place the journal was begun.
 	Replaced   *journal.JournalReplaced `json:"replaced"`
 	ReplacedAt time.Time                `json:"replaced_at"`

@@ -18,25 +18,26 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	type plain Status
 	return json.Marshal(struct {
 		plain
-		AsOf       *time.Time                         `json:"as_of"`
-		Problems   []Problem                          `json:"problems"`
-		API        apiStatus                          `json:"api"`
-		Nodes      []NodeStatus                       `json:"nodes"`
-		Things     []ThingStatus                      `json:"things"`
-		Actions    []journal.ActionRecord             `json:"actions"`
-		Unrecorded map[string]string                  `json:"unrecorded"`
-		Progress   map[string]map[string]stepProgress `json:"progress"`
-		Refusals   []fsm.Refusal                      `json:"refusals"`
-		Next       []fsm.Upcoming                     `json:"next"`
-		Pauses     map[string]fsm.PauseState          `json:"pauses"`
-		Defects    []string                           `json:"defects"`
-		Absent     []string                           `json:"absent"`
+		AsOf        *time.Time                         `json:"as_of"`
+		Problems    []Problem                          `json:"problems"`
+		API         apiStatus                          `json:"api"`
+		Nodes       []NodeStatus                       `json:"nodes"`
+		Things      []ThingStatus                      `json:"things"`
+		Actions     []journal.ActionRecord             `json:"actions"`
+		Unrecorded  map[string]string                  `json:"unrecorded"`
+		Progress    map[string]map[string]stepProgress `json:"progress"`
+		Refusals    []fsm.Refusal                      `json:"refusals"`
+		Next        []fsm.Upcoming                     `json:"next"`
+		Pauses      map[string]fsm.PauseState          `json:"pauses"`
+		Defects     []string                           `json:"defects"`
+		Absent      []string                           `json:"absent"`
+		NotMirrored []string                           `json:"not_mirrored"`
 	}{
 		plain: plain(s), AsOf: known(s.AsOf), Problems: list(s.Problems),
 		API:   apiStatus{LostAt: known(s.API.LostAt), Error: s.API.Error, SettlingFrom: known(s.API.SettlingFrom)},
 		Nodes: list(s.Nodes), Things: list(s.Things), Actions: list(s.Actions), Unrecorded: filled(s.Unrecorded),
 		Progress: progressOf(s.Progress), Refusals: list(s.Refusals), Next: list(s.Next), Pauses: filled(s.Pauses),
-		Defects: list(s.Defects), Absent: list(s.Absent),
+		Defects: list(s.Defects), Absent: list(s.Absent), NotMirrored: list(s.NotMirrored),
 	})
 }
 
@@ -99,8 +100,9 @@ func (j JournalStatus) MarshalJSON() ([]byte, error) {
 		SafeModeSince   *time.Time `json:"safe_mode_since"`
 		LostFrom        *time.Time `json:"lost_from"`
 		ReplacedAt      *time.Time `json:"replaced_at"`
+		AdoptedAt       *time.Time `json:"adopted_at"`
 		UnwritableSince *time.Time `json:"unwritable_since"`
-	}{plain(j), known(j.SafeModeSince), known(j.LostFrom), known(j.ReplacedAt), known(j.UnwritableSince)})
+	}{plain(j), known(j.SafeModeSince), known(j.LostFrom), known(j.ReplacedAt), known(j.AdoptedAt), known(j.UnwritableSince)})
 }
 
 // MarshalJSON implements [json.Marshaler].

@@ -19,6 +19,10 @@ var (
 	ErrForbidden = errors.New("only root and EKCO's own user may use the socket")
 )
 
+// ErrNotMirrored: a pause or its end is in the journal and in force, and the mirror in the cluster does not have
+// it. If the journal's machine is lost, so is the word.
+var ErrNotMirrored = errors.New("it is in force, but the mirror in the cluster does not have it, so it is lost if this machine is lost")
+
 // identities are the errors that keep their identity across the socket, by
 // the word that stands for each.
 var identities = []struct {
@@ -35,6 +39,7 @@ var identities = []struct {
 	{"past-no-return", fsm.ErrPastNoReturn},
 	{"not-paused", fsm.ErrNotPaused},
 	{"not-in-safe-mode", fsm.ErrNotInSafeMode},
+	{"not-mirrored", ErrNotMirrored},
 	{"journal-closed", journal.ErrClosed},
 	{"journal-foreign", journal.ErrNotAJournal},
 	{"journal-damaged", journal.ErrDamaged},

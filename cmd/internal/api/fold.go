@@ -24,7 +24,7 @@ func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 		Operator: OperatorStatus{OperatorState: s.Operator},
 		Journal: JournalStatus{
 			SafeMode: s.Journal.Salvaged, Outdated: s.Journal.Outdated, SafeModeSince: safeModeSince(s.Journal), LostFrom: s.Journal.LostFrom,
-			Replaced: s.Journal.Replaced, ReplacedAt: s.Journal.ReplacedAt,
+			Adopted: s.Journal.Adopted, AdoptedAt: s.Journal.AdoptedAt, Replaced: s.Journal.Replaced, ReplacedAt: s.Journal.ReplacedAt,
 		},
 		Refusals: append([]fsm.Refusal{}, s.Refusals...),
 		Pauses:   make(map[string]fsm.PauseState, len(s.Pauses)),

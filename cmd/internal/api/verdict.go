@@ -125,13 +125,15 @@ func journalProblems(status *Status) (problems []Problem) {
 
 // mirrorProblems come after an outage of the API, of which they may be a consequence.
 func mirrorProblems(status *Status) []Problem {
-	if status.Mirror == "" {
+	reason := "open actions cannot be mirrored in the cluster: " + status.Mirror
+	switch {
+	case status.Mirror != "":
+	case len(status.NotMirrored) > 0:
+		reason = "the mirror in the cluster has no space for " + strings.Join(status.NotMirrored, ", ")
+	default:
 		return nil
 	}
-	return []Problem{{
-		Kind: ProblemMirror, Reason: "open actions cannot be mirrored in the cluster: " + status.Mirror,
-		Advice: "it is tried again; until then another EKCO would not know of them",
-	}}
+	return []Problem{{Kind: ProblemMirror, Reason: reason, Advice: "it is tried again; until then another EKCO would not know of them"}}
 }
 
 // safeModeReason says what became of the journal, so that EKCO is in safe mode; "" if it is

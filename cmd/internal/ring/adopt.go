@@ -23,13 +23,19 @@ func (r *Ring) consult(ctx context.Context) error {
 			return nil
 		case errors.Is(err, kube.ErrUnavailable):
 			return err
+		case errors.Is(err, mirror.ErrIncomplete) && content.JournalID != r.journalID:
+			r.log.Error("what another EKCO had open is not taken over, only its pauses; nothing irreversible is started", "error", err)
+			content.Actions, content.Ended = nil, nil
+		case errors.Is(err, mirror.ErrIncomplete):
+			r.log.Error("a part of the own mirror is lost", "error", err)
 		case errors.Is(err, mirror.ErrOtherFormat):
 			r.log.Error("another EKCO is needed to finish what it began; nothing irreversible is started", "error", err)
 			return nil
 		case err != nil:
 			r.log.Warn("cannot read the mirror of open actions; going on without it", "error", err)
 			return nil
-		case r.ofOtherCluster(content):
+		}
+		if r.ofOtherCluster(content) {
 			r.log.Warn("the mirror of open actions is not used: it is of another cluster, and was copied here", "cluster", content.ClusterUID)
 			return nil
 		}
@@ -62,34 +68,53 @@ func (r *Ring) ofOtherCluster(content mirror.Content) bool {
 	return content.ClusterUID != "" && r.cfg.Identity.ClusterUID != "" && content.ClusterUID != r.cfg.Identity.ClusterUID
 }
 
+// adoptFrom takes over what the mirror holds. It decides in the loop, so that nobody ends a pause meanwhile.
 func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ...mirror.AdoptOption) error {
-	var own []journal.ActionRecord
+	var result error
 	err := r.do(ctx, func(s *fsm.State) {
-		own = s.OpenActions()
-		if salvaged := s.Journal.Salvaged; salvaged != nil {
-			options = append(options, mirror.Lost(salvaged.LastSeq))
+		if result = r.catchUp(ctx); result != nil {
+			return
 		}
+		kept, salvaged := s.Seq, s.Journal.Salvaged
+		switch own := content.JournalID == r.journalID; {
+		case own && salvaged == nil:
+			return // this journal has it all
+		case own:
+			kept = salvaged.LastSeq
+			options = append(options, mirror.Lost(kept))
+		}
+		var drafts []journal.Draft
+		if drafts, result = r.adoption(ctx, s, content, kept, options...); result != nil || len(drafts) == 0 {
+			return
+		}
+		r.log.Info("taking over what the mirror holds", "events", len(drafts), "journal", content.JournalID)
+		_, result = r.store.Append(ctx, drafts...)
 	})
-	if err != nil {
-		return err
-	}
-	drafts, err := r.adoption(ctx, content, own, options...)
-	if err != nil || len(drafts) == 0 {
-		return err
-	}
-	r.log.Info("taking over open actions from the mirror", "events", len(drafts))
-	_, err = r.store.Append(ctx, drafts...)
-	return err
+	return errors.Join(err, result)
 }
 
-// adoption says which events make this journal go on with what a mirror holds.
-func (r *Ring) adoption(ctx context.Context, content mirror.Content, own []journal.ActionRecord, options ...mirror.AdoptOption) ([]journal.Draft, error) {
+// adoption says which events make this journal, which has not lost its events up to kept, go on with what
+// a mirror holds.
+func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Content, kept uint64, options ...mirror.AdoptOption) ([]journal.Draft, error) {
 	ended, err := mirror.AlreadyEnded(ctx, r.cfg.Store, content)
 	if err != nil {
 		return nil, err
 	}
 	options = append(options, mirror.EndedHere(ended...))
-	return mirror.Adopt(content, own, r.journalID, r.cfg.Identity.ClusterUID, options...)
+	adopted, err := mirror.Adopt(content, s.OpenActions(), r.journalID, r.cfg.Identity.ClusterUID, options...)
+	if err != nil {
+		return nil, err
+	}
+	knew := min(content.Knew(r.journalID), kept)
+	for _, pause := range s.Pauses {
+		if kept == 0 && !pause.At.After(content.WrittenAt) { // nobody knows what the file kept, but this is older
+			knew = max(knew, pause.Seq)
+		}
+	}
+	return fsm.TakeOver(s, fsm.Mirrored{
+		Carried: content.Carried, Knew: knew, Kept: kept,
+		Adopted: journal.JournalAdopted{JournalID: content.JournalID, Mirrored: content.At, MirroredAt: content.WrittenAt},
+	}, adopted), nil
 }
 
 // takeOver merges what an EKCO that has gone quiet had open.

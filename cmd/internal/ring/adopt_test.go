@@ -165,9 +165,9 @@ func TestAMirrorThatCannotBeReadKeepsEKCOFromNothing(t *testing.T) {
 
 func TestTheMirrorOfANewerEKCOIsLeftAloneAndTheVersionThatItNeedsIsNamed(t *testing.T) {
 	for name, newer := range map[string]string{
-		"of another journal":    `{"format":3,"version":"v0.31.0","journal_id":"other","actions":[]}`,
-		"of this journal":       `{"format":3,"version":"v0.31.0","journal_id":"JOURNAL","actions":{"a":{}}}`,
-		"of which nothing fits": `{"format":3,"version":"v0.31.0","journal_id":["x"],"written_at":7,"actions":{"a":{}}}`,
+		"of another journal":    `{"format":4,"version":"v0.31.0","journal_id":"other","actions":[]}`,
+		"of this journal":       `{"format":4,"version":"v0.31.0","journal_id":"JOURNAL","actions":{"a":{}}}`,
+		"of which nothing fits": `{"format":4,"version":"v0.31.0","journal_id":["x"],"written_at":7,"actions":{"a":{}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	}
 	status.Operator = b.ring.process()
 	status.Journal.Stat = stat
+	status.NotMirrored = b.ring.mirror.Missing()
 	if err := b.ring.mirror.Failing(); err != nil {
 		status.Mirror = err.Error()
 	}
@@ -182,16 +184,40 @@ func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time
 
 // Pause implements api.Backend.
 func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
-	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+	err := b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		return fsm.Pause(s, b.ring.clock.Now(), p.Name, p.Reason, p.For, p.Actor)
 	})
+	return cmp.Or(err, b.isMirrored(ctx))
 }
+
+// mirrorWait is how long the answer to a pause waits for the mirror.
+const mirrorWait = 8 * time.Second
+
+// isMirrored returns nil once the mirror holds what a person said, and otherwise an error that wraps
+// [api.ErrNotMirrored]: what was said is in force all the same.
+func (b *Backend) isMirrored(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, mirrorWait)
+	defer cancel()
+	err := errNotOperator
+	if !b.ring.cfg.Policy.DryRun && !b.ring.cfg.forCommand() {
+		if err = b.ring.updateMirror(ctx); err == nil {
+			err = b.ring.mirror.Sync(ctx)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", api.ErrNotMirrored, err)
+}
+
+var errNotOperator = errors.New("a dry run, or a command without an operator, does not write it")
 
 // Resume implements api.Backend.
 func (b *Backend) Resume(ctx context.Context, p api.ResumeRequest) error {
-	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
+	err := b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		return fsm.Resume(s, p.Name, p.Reason, p.Actor)
 	})
+	return cmp.Or(err, b.isMirrored(ctx))
 }
 
 // Retry implements api.Backend.

@@ -177,7 +177,7 @@ func (r *Ring) afterTurn(ctx context.Context) {
 	r.callNext()
 	r.observers.Follow(things(r.state))
 	if r.mirrors() {
-		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID)
+		r.mirror.Update(r.state.OpenActions(), r.state.Journal.ClusterUID, r.state.Carried())
 		r.refreshMirror()
 	}
 	r.cfg.Metrics.State(fsm.Look(r.state, r.cfg.Policy, r.clock.Now()))

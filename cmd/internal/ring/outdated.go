@@ -50,7 +50,7 @@ func (r *Ring) compareNow(ctx context.Context, s *fsm.State, own mirror.Content)
 // says to be open.
 func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Content) error {
 	kept := keptBefore(s, own.At)
-	adopted, err := r.adoption(ctx, own, s.OpenActions(), mirror.Lost(kept))
+	adopted, err := r.adoption(ctx, s, own, kept, mirror.Lost(kept))
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (w *world) visit(open ...journal.ActionRecord) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); m.Run(ctx) }()
 	_, _ = m.Load(ctx) // there may be none
-	m.Update(open, "")
+	m.Update(open, "", journal.Carried{})
 	if err := m.Sync(ctx); err != nil {
 		w.t.Error(err)
 	}

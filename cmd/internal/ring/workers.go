@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -149,8 +150,10 @@ func (r *Ring) tellWorker(event journal.Decoded) {
 	}
 }
 
-// mirrored makes sure, before each irreversible step, that another EKCO would
-// know of the action.
+// mirrored makes sure, before each irreversible step, that another EKCO would know all of the action. Where
+// no step of the plan is irreversible it is enough to know the plan, and what is left alone: the other EKCO
+// verifies each step before it repeats it. What an EKCO asks for again by itself need not be known. So such actions
+// do not wait for each of their steps to be mirrored.
 func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	err := r.updateMirror(ctx)
 	if kind := r.state.Kind(record.Kind); errors.Is(err, errSafeMode) && kind != nil && kind.InSafeMode {
@@ -159,7 +162,12 @@ func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) action
 	if err != nil {
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err)).About("unchecked")
 	}
-	err = r.mirror.Ready(ctx, r.noun(record.Kind), mirrorPatience)
+	held, is := r.mirror.Held(record.ID)
+	known := is && held.Planned && len(held.Left) == len(record.Left) || slices.Contains(r.expendable(), record.Kind)
+	if known && r.mirror.Failing() == nil && r.reversible(record) {
+		return actions.Pass()
+	}
+	err = r.mirror.Ready(ctx, record.ID, r.noun(record.Kind), mirrorPatience)
 	// Without the permission there is no mirror, and EKCO works without.
 	if err != nil && !errors.Is(err, kube.ErrForbidden) {
 		return actions.Hold(err.Error()).About(mirror.Key(err))
@@ -170,6 +178,12 @@ func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) action
 // safeModeDelay is how long an action waits in safe mode for what another EKCO may be doing, of
 // which the mirror would tell otherwise.
 const safeModeDelay = 2 * time.Minute
+
+// reversible reports whether no step of an action is irreversible, nor may interfere with another EKCO.
+func (r *Ring) reversible(record journal.ActionRecord) bool {
+	exclusive := slices.ContainsFunc(r.kinds, func(k actions.Kind) bool { return k.Kind == record.Kind && k.Exclusive })
+	return !exclusive && !slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.Irreversible })
+}
 
 // errSafeMode keeps the mirror as it is: it may be the only record of what the
 // journal lost.
@@ -183,7 +197,7 @@ func (r *Ring) updateMirror(ctx context.Context) error {
 			foldErr = errors.Join(foldErr, errSafeMode)
 			return
 		}
-		r.mirror.Update(s.OpenActions(), s.Journal.ClusterUID)
+		r.mirror.Update(s.OpenActions(), s.Journal.ClusterUID, s.Carried())
 	})
 	return errors.Join(err, foldErr)
 }

@@ -130,6 +130,7 @@ func journalLines(status api.Status, s style) []string {
 	}
 	lines := []string{line}
 	lines = append(lines, replacedLines(status)...)
+	lines = append(lines, adoptedLines(status)...)
 	if trouble := Unwritable(j, status.Now); trouble != "" {
 		lines = append(lines, "          "+s.paint(loud, trouble), "          "+freeSpace(status))
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
@@ -24,7 +25,7 @@ func safeMode(status api.Status, s style) []string {
 		if salvaged == nil { // else it is known how
 			lines = append(lines, "  An older copy of the file was put back, its disk lost what it had confirmed, or another EKCO runs on a copy of it.")
 		}
-		lines = append(lines, "  What the ConfigMap says to be open was taken over; pauses that were set since are lost.")
+		lines = append(lines, "  What the ConfigMap says to be open or paused was taken over.")
 	}
 	if lost := Lost(status.Journal); lost != "" {
 		lines = append(lines, "  "+lost)
@@ -57,9 +58,22 @@ func replacedLines(status api.Status) []string {
 	}
 }
 
-func mirrorLines(status api.Status, s style) []string {
-	if status.Mirror == "" {
+func adoptedLines(status api.Status) []string {
+	adopted, at := status.Journal.Adopted, status.Journal.AdoptedAt
+	if adopted == nil || status.Now.Sub(at) > replacedFor {
 		return nil
 	}
-	return []string{"Mirror:   " + s.paint(doubtful, "not written") + ": " + Clean(status.Mirror)}
+	return []string{fmt.Sprintf("          taken over at %s from the mirror of journal %s%s: %s, %s", words.Stamp(at), Clean(adopted.JournalID),
+		words.WrittenAt(adopted.MirroredAt), words.Count(adopted.Actions, "action"), words.Count(adopted.Pauses, "pause"))}
+}
+
+func mirrorLines(status api.Status, s style) []string {
+	var lines []string
+	if status.Mirror != "" {
+		lines = append(lines, "Mirror:   "+s.paint(doubtful, "not written")+": "+Clean(status.Mirror))
+	}
+	if len(status.NotMirrored) > 0 {
+		lines = append(lines, "Mirror:   "+s.paint(doubtful, "not in it")+": "+Clean(strings.Join(status.NotMirrored, ", ")))
+	}
+	return lines
 }

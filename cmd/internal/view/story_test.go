@@ -103,6 +103,9 @@ func wholeStory(t *testing.T) []journal.Event {
 	})
 	s.tell(journal.JournalSubject, "", "operator", 0, journal.TypeJournalSalvaged, journal.JournalSalvaged{DamagedFile: "d", Problem: "page 7", Recovered: 12, LastSeq: 12, LostAtLeast: 3})
 	s.tell(journal.JournalSubject, "", admin, 0, journal.TypeJournalAccepted, journal.JournalAccepted{Reason: "looked at"})
+	s.tell(journal.JournalSubject, "", "operator", 0, journal.TypeJournalAdopted, journal.JournalAdopted{
+		JournalID: "j3", MirroredAt: began.Add(-time.Hour), Actions: 1, Pauses: 2,
+	})
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeOperatorStopped, journal.OperatorStopped{Reason: "terminated"})
 	s.tell(unseen, "purge-worker-9-33", "operator", 0, journal.TypeActionLeft, journal.ActionLeft{What: "osd.12", Reason: "the CRUSH map has it on host worker-7 now"})
 	behind := journal.Duration(3 * time.Hour)

@@ -370,6 +370,8 @@ func TestStatusLooksAsItShould(t *testing.T) {
 		"replaced": func() api.Status {
 			s := presentStatus()
 			s.Journal.ReplacedAt, s.Mirror = began, "it is of format 2; run EKCO v9"
+			s.Journal.AdoptedAt, s.NotMirrored = began, []string{"purge-worker-2-25"}
+			s.Journal.Adopted = &journal.JournalAdopted{JournalID: "j3", MirroredAt: began.Add(-time.Hour), Actions: 1, Pauses: 2}
 			s.Journal.Replaced = &journal.JournalReplaced{File: "/d/journal.db.of-cluster-c2-x", Problem: "it is journal j2, of cluster c2"}
 			return s
 		},

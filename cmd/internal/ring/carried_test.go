@@ -1,0 +1,294 @@
+package ring
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions/mirror"
+	"github.com/replicatedhq/ekco/cmd/internal/api"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/memory"
+)
+
+const person = "cli:root@p1"
+
+func (w *world) pauses(in *incarnation, name string, after time.Duration) {
+	w.t.Helper()
+	w.command(in.Backend(nil).Pause(w.t.Context(), api.PauseRequest{Name: name, Reason: "new switch", For: after, Actor: person}))
+}
+
+// dies ends the incarnation at once; what it wrote last stays.
+func (w *world) dies(in *incarnation) {
+	w.t.Helper()
+	in.life.kill()
+	<-in.ended
+}
+
+func TestPausesSurviveTheLossOfTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.PurgeDeadNodes = true
+		in := w.started()
+		w.pauses(in, "", 0)
+		w.pauses(in, "worker-1", 24*time.Hour)
+		w.dies(in) // right after the answers
+		before, first := w.state().Pauses, w.journalID()
+
+		w.store = memory.New(memory.Clock(w.now))
+		in = w.started()
+		w.loseWorker()
+		pass(3 * time.Hour)
+		if n := w.cluster.Count("delete-node worker-2"); n != 0 {
+			t.Error("the Node was deleted although EKCO is paused")
+		}
+		for key, want := range before {
+			if got := w.state().Pauses[key]; got.By != person || got.Reason != want.Reason || !got.At.Equal(want.At) || !got.Until.Equal(want.Until) {
+				t.Errorf("the pause of %q is %+v, want %+v", key, got, want)
+			}
+		}
+		status, err := in.Backend(nil).Status(t.Context())
+		if adopted := status.Journal.Adopted; err != nil || adopted == nil || adopted.JournalID != first || adopted.Pauses != 2 || adopted.MirroredAt.IsZero() {
+			t.Errorf("the status says %+v, %v", adopted, err)
+		}
+		pass(24 * time.Hour)
+		if len(w.state().Pauses) != 1 {
+			t.Errorf("a pause did not run out: %+v", w.state().Pauses)
+		}
+		w.stop(in)
+		checkReplay(t, w)
+	})
+}
+
+func (w *world) journalID() string {
+	w.t.Helper()
+	stat, err := w.store.Stat(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return stat.JournalID
+}
+
+// TestAJournalThatComesBackDoesNotBringBackAPause has the first machine return after a person resumed, and
+// paused something else, where EKCO went on.
+func TestAJournalThatComesBackDoesNotBringBackAPause(t *testing.T) {
+	for name, returns := range map[string]func(w *world, first journal.Store){
+		"with its journal": func(w *world, first journal.Store) { w.store = first },
+		"of a mirror that was copied on": func(w *world, first journal.Store) {
+			w.store = memory.New(memory.Clock(w.now))
+			w.stop(w.started())
+			w.store = first
+		},
+		"of a journal that began another": func(w *world, first journal.Store) { w.store = first; w.stop(w.started()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				in := w.started()
+				w.pauses(in, "", 0)
+				w.pauses(in, "worker-1", 0)
+				w.dies(in)
+				first := w.store
+
+				w.store = memory.New(memory.Clock(w.now))
+				in = w.started()
+				w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person}))
+				w.pauses(in, "worker-3", 0)
+				w.dies(in)
+
+				returns(w, first)
+				in = w.started()
+				pauses := w.state().Pauses
+				if _, everything := pauses[""]; everything || len(pauses) != 2 || pauses["node/worker-3"].By != person {
+					t.Errorf("in force are %+v", pauses)
+				}
+				w.stop(in)
+				checkReplay(t, w)
+			})
+		})
+	}
+}
+
+func TestAPauseThatNoMirrorKnewStaysInItsJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.started()
+		pass(time.Minute)
+		w.cluster.Forbid("update configmaps")
+		err := in.Backend(nil).Pause(t.Context(), api.PauseRequest{Reason: "r", Actor: person})
+		if !errors.Is(err, api.ErrNotMirrored) || len(w.state().Pauses) != 1 {
+			t.Errorf("the pause is answered with %v, in force are %+v", err, w.state().Pauses)
+		}
+		w.dies(in)
+		first := w.store
+		w.cluster.Allow("update configmaps")
+
+		w.store = memory.New(memory.Clock(w.now))
+		in = w.started()
+		w.pauses(in, "worker-1", 0)
+		w.dies(in)
+
+		w.store = first
+		in = w.started()
+		if len(w.state().Pauses) != 2 {
+			t.Errorf("in force are %+v", w.state().Pauses)
+		}
+		w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person}))
+		w.stop(in)
+	})
+}
+
+func TestAnEndedPauseIsNotTakenBackFromTheMirrorOfAnOtherEKCO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.started()
+		w.pauses(in, "", 0)
+		w.dies(in)
+		first := w.store
+		w.store = memory.New(memory.Clock(w.now))
+		w.stop(w.started()) // it has the pause, and the mirror
+		w.store = first
+		w.tell(journal.ClusterSubject, journal.TypePauseCleared, journal.PauseCleared{}) // a person, while no operator runs
+		in = w.started()
+		if len(w.state().Pauses) != 0 {
+			t.Errorf("in force are %+v", w.state().Pauses)
+		}
+		w.stop(in)
+	})
+}
+
+func TestAnOlderCopyOfTheJournalFollowsTheMirrorsPauses(t *testing.T) {
+	for name, went := range map[string]func(w *world){
+		"as it was": func(*world) {},
+		"which went on": func(w *world) {
+			for range 100 {
+				w.tell(journal.NodeSubject("worker-3", ""), journal.TypePauseCleared, journal.PauseCleared{})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				in := w.started()
+				w.pauses(in, "", 0)
+				w.pauses(in, "worker-1", 0)
+				old := w.copied()
+				pass(time.Minute)
+				w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Actor: person}))
+				w.pauses(in, "worker-2", 0)
+				w.dies(in)
+				w.store = old
+				went(w)
+				in = w.started()
+				pauses := w.state().Pauses
+				if _, everything := pauses[""]; everything || len(pauses) != 2 || !w.state().Journal.SafeMode() {
+					t.Errorf("in force are %+v, safe mode %v", pauses, w.state().Journal.SafeMode())
+				}
+				w.stop(in)
+			})
+		})
+	}
+}
+
+func TestAForceSurvivesTheReturnOfTheFirstJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.ClearDeadNodes = false
+		in := w.started()
+		w.cluster.Forbid("get nodes") // it cannot be planned, so it stays as it is
+		w.loseWorker()
+		pass(time.Second)
+		admission, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		w.dies(in)
+		first := w.store
+
+		w.store = memory.New(memory.Clock(w.now))
+		in = w.started()
+		w.command(in.Backend(nil).Retry(t.Context(), api.ActionCommand{Action: admission.Action, Force: true, Actor: person}))
+		pass(time.Minute)
+		want := w.onlyOpen().Forced
+		w.dies(in)
+
+		w.store = first
+		in = w.started()
+		if got := w.onlyOpen(); got.ID != admission.Action || len(want) == 0 || !slices.Equal(got.Forced, want) || len(w.state().Problems) != 0 {
+			t.Errorf("open is %+v, problems %q", got, w.state().Problems)
+		}
+		adopted := w.events(journal.Query{Types: []journal.Type{journal.TypeActionAdopted}})
+		if len(adopted) != 1 {
+			t.Errorf("the record was taken over %d times", len(adopted))
+		}
+		w.stop(in)
+		checkReplay(t, w)
+	})
+}
+
+func TestTheCooldownSurvivesTheLossOfTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.openPurge()
+		w.stop(w.started())
+		pass(time.Second)
+		ended := w.state().EndedAt[journal.ActionPurgeNode]
+		w.store = memory.New(memory.Clock(w.now))
+		in := w.started()
+		if got := w.state().EndedAt[journal.ActionPurgeNode]; ended.IsZero() || !got.Equal(ended) {
+			t.Errorf("the last purge ended at %s, want %s", got, ended)
+		}
+		w.stop(in)
+	})
+}
+
+func TestTheStatusNamesActionsThatTheMirrorDoesNotHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.started()
+		large := journal.ActionRequested{
+			Kind: journal.ActionPurgeNode, Reason: strings.Repeat("x", 9<<20), Manual: true, Input: journal.PurgeInput{Live: true},
+		}
+		subject := journal.NodeSubject("worker-2", w.machine("worker-2").UID)
+		draft := journal.Draft{Type: journal.TypeActionRequested, Actor: person, Action: "purge-worker-2-1", Subject: subject, Payload: large}
+		if _, err := w.store.Append(t.Context(), draft); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		status, err := in.Backend(nil).Status(t.Context())
+		if err != nil || len(status.NotMirrored) != 1 || status.NotMirrored[0] != draft.Action {
+			t.Errorf("not mirrored are %q, %v", status.NotMirrored, err)
+		}
+		held := ""
+		for _, hold := range w.onlyOpen().Holds {
+			held += hold.Preflight + " " + hold.Key
+		}
+		if !strings.Contains(held, "Mirrored no space") || w.cluster.Count("delete-node worker-2") != 0 {
+			t.Errorf("held by %q", held)
+		}
+		w.stop(in)
+	})
+}
+
+func TestAnEKCOBesideAnIncompleteMirrorKeepsItsPausesAndHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.started()
+		w.pauses(in, "worker-1", 0)
+		w.dies(in)
+		w.says("journal_id", "another")
+		w.cluster.SetMirror([]byte(strings.Replace(w.mirror(), `"actions":[]`, `"actions":[],"parts":[{"name":"ekco-journal-x-1","sha256":"00","ends":true,"actions":["a"]}]`, 1)))
+		mirrored := w.mirror()
+		w.store = memory.New(memory.Clock(w.now))
+		in = w.started()
+		verdict := in.mirrored(t.Context(), journal.ActionRecord{Kind: journal.ActionPurgeNode, Plan: journal.Plan{Steps: []journal.PlannedStep{{Irreversible: true}}}})
+		if len(w.state().Pauses) != 1 || w.mirror() != mirrored || verdict.Key != mirror.Key(mirror.ErrIncomplete) {
+			t.Errorf("in force are %+v, the mirror is %s, the verdict %+v", w.state().Pauses, w.mirror(), verdict)
+		}
+		w.stop(in)
+	})
+}

@@ -12,7 +12,6 @@ func ClearInputOf(request ActionRequested) ClearInput {
 	return input
 }
 
-
 // PurgeInput is the input of a purge-node.
 type PurgeInput struct {
 	// Live is set when the node answered when a person asked for its purge: its

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,19 +21,48 @@ import (
 	"github.com/replicatedhq/ekco/journal/memory"
 )
 
-func (s Scene) finishedElsewhere(t *testing.T) (problems []string) {
+func (s Scene) finishedElsewhere(t *testing.T) []string {
 	want, points := s.undisturbed(t)
-	for _, at := range crashpoints.Choose(t, points) {
+	return s.elsewhere(t, want, points, crashpoints.Choose(t, points), func(*mirror.Content) {})
+}
+
+func (s Scene) heldWithoutOutputs(t *testing.T) []string {
+	want, points := s.undisturbed(t)
+	var some []int
+	for at := points; at > 0; at -= max(1, points/12) {
+		some = append(some, at)
+	}
+	return s.elsewhere(t, want, points, some, func(content *mirror.Content) {
+		for _, action := range content.Actions {
+			for id, step := range action.Steps {
+				if step.Done() {
+					step.Outputs = nil
+					action.Steps[id] = step
+				}
+			}
+		}
+	})
+}
+
+// elsewhere kills the process at each of the points, and has another go on with what loses makes of the mirror.
+func (s Scene) elsewhere(t *testing.T, want string, points int, chosen []int, loses func(*mirror.Content)) (problems []string) {
+	for _, at := range chosen {
 		s.play(t, func(w *World, stage Stage) {
 			if stage.Cluster == nil {
 				stage.Cluster = kubesim.New()
 			}
 			stage.liveMirrored(w, at)
-			if !stage.moveElsewhere(w) {
+			if !stage.moveElsewhere(w, loses) {
 				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it is not adopted", at, points))
 				return
 			}
-			w.RunToEnd(stage.config(w, nil))
+			going := w.Start(stage.config(w, nil))
+			w.Pass(time.Minute)
+			if w.heldForOutputs() {
+				going.Halt()
+				return
+			}
+			going.End()
 			if got := stage.end(w); got != want {
 				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it ends elsewhere as %s, want %s; %q", at, points, got, want, w.Story()))
 			}
@@ -99,7 +130,7 @@ func (s Stage) liveMirrored(w *World, at int) {
 
 // moveElsewhere is an EKCO that starts on another node with an empty journal.
 // It reports whether the mirror gave it the action.
-func (s Stage) moveElsewhere(w *World) bool {
+func (s Stage) moveElsewhere(w *World, loses func(*mirror.Content)) bool {
 	w.T.Helper()
 	w.Store = memory.New()
 	m, stop := s.startMirror(w, "second")
@@ -111,6 +142,7 @@ func (s Stage) moveElsewhere(w *World) bool {
 	if err != nil {
 		w.T.Fatal(err)
 	}
+	loses(&content)
 	drafts, err := mirror.Adopt(content, fsm.NewState().OpenActions(), "second", kubesim.ClusterUID)
 	if err != nil {
 		w.T.Fatal(err)
@@ -119,4 +151,17 @@ func (s Stage) moveElsewhere(w *World) bool {
 		w.T.Fatal(err)
 	}
 	return len(drafts) > 0
+}
+
+// heldForOutputs reports whether the action is held and names a step that is done and whose output is missing.
+func (w *World) heldForOutputs() bool {
+	for _, record := range w.Folded().OpenActions() {
+		hold, held := record.Holds[""]
+		for id, step := range record.Steps {
+			if held && hold.Preflight == actions.HoldReadable && step.Done() && len(step.Outputs) == 0 && strings.Contains(hold.Reason, strconv.Quote(id)) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -44,6 +44,7 @@ func (s Scenes) Run(t *testing.T) {
 	t.Run("killed twice, it ends as if it had not been", s.KilledTwice)
 	t.Run("done again, it changes nothing more", s.DoneAgain)
 	t.Run("killed at any point, it is finished elsewhere from the mirror", s.FinishedElsewhere)
+	t.Run("without what its steps left, it ends the same or is held", s.HeldWithoutOutputs)
 }
 
 // KilledAtAnyPoint kills the process before and after each append and each effect,
@@ -68,6 +69,10 @@ func (s Scenes) DoneAgain(t *testing.T) {
 // FinishedElsewhere kills the process at any point and has another finish the
 // action, whose journal is empty but for what it adopts from the mirror.
 func (s Scenes) FinishedElsewhere(t *testing.T) { s.each(t, Scene.finishedElsewhere) }
+
+// HeldWithoutOutputs is FinishedElsewhere, from a mirror that lacks the outputs of done steps, as that of an
+// older EKCO may. It tries up to twelve points spread over the life of the process. The action ends the same, or is held for a step that it names.
+func (s Scenes) HeldWithoutOutputs(t *testing.T) { s.each(t, Scene.heldWithoutOutputs) }
 
 // each reports what is wrong with each scene, side by side.
 func (s Scenes) each(t *testing.T, try func(s Scene, t *testing.T) []string) {

@@ -105,6 +105,10 @@ func TestAnActionKilledAtAnyPointIsFinishedElsewhereFromTheMirror(t *testing.T) 
 	scenes().FinishedElsewhere(t)
 }
 
+func TestAPurgeWithoutWhatItsStepsLeftEndsTheSameOrIsHeld(t *testing.T) {
+	scenes().HeldWithoutOutputs(t)
+}
+
 func TestTheDeadDoNotActOnAnotherJournal(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		purged(w, journal.ActionRequested{})

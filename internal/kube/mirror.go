@@ -19,7 +19,7 @@ const (
 	mirrorPart = "ekco.kurl.sh/mirror-part"
 )
 
-const mirrorPurpose = "Open actions of EKCO, copied from its journal. " +
+const mirrorPurpose = "Open actions and pauses of EKCO, copied from its journal. " +
 	"A new EKCO that finds an empty journal finishes them. Deleting this loses that safety net and nothing else."
 
 // ReadMirror returns the mirror's content, empty when the ConfigMap lacks the

@@ -59,7 +59,10 @@ func (p Parts) changing() actions.Definition {
 	steps[journal.StepCheckLoadBalancer] = p.checkingFirst().Steps()[journal.StepCheckLoadBalancer]
 	steps[journal.StepServeLoadBalancer] = serve{p.Running}
 	steps[journal.StepAllServe] = allServe{}
-	return actions.Definition{Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: p.planChange, Steps: steps, Partial: true}
+	return actions.Definition{
+		Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: p.planChange, Steps: steps, Partial: true,
+		Needed: []string{p.setting().Does, journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer, journal.StepServeLoadBalancer},
+	}
 }
 
 // balancing is the work on the load balancer of a node, before its kubelet connects to it.

@@ -120,7 +120,10 @@ func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definiti
 	steps[journal.StepCheckLoadBalancer] = p.checking().Steps()[journal.StepCheckLoadBalancer]
 	steps[journal.StepReloadLoadBalancer] = reload{p.Running}
 	steps[journal.StepReachLoadBalancer] = reach{p.Running, p.Restarted}
-	return actions.Definition{Kind: kind, Noun: noun, Expendable: true, Plan: p.plan, Steps: steps}
+	return actions.Definition{
+		Kind: kind, Noun: noun, Expendable: true, Plan: p.plan, Steps: steps,
+		Needed: []string{journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer, journal.StepReloadLoadBalancer, journal.StepReachLoadBalancer},
+	}
 }
 
 // plan uses only what is in the request.

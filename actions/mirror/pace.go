@@ -21,14 +21,14 @@ type pace struct {
 // take begins a round, or returns how long to wait with it.
 func (p *pace) take(now time.Time, urgent bool) time.Duration {
 	if wait := p.next.Sub(now); wait > 0 {
-		left := time.Duration(maxExtra)
+		used := (maxExtra - 1) * extraInterval
 		if !urgent {
-			left -= reservedExtra
+			used -= reservedExtra * extraInterval
 		}
 		if p.free.Before(now) {
 			p.free = now
 		}
-		if p.free.Sub(now) > (left-1)*extraInterval {
+		if p.free.Sub(now) > used {
 			return wait
 		}
 		p.free = p.free.Add(extraInterval)

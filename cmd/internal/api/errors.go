@@ -19,8 +19,8 @@ var (
 	ErrForbidden = errors.New("only root and EKCO's own user may use the socket")
 )
 
-// ErrNotMirrored: a pause or its end is in the journal and in force, and the mirror in the cluster does not have
-// it. If the journal's machine is lost, so is the word.
+// ErrNotMirrored is returned for a pause or its end that is in the journal and in force, and that the mirror in the cluster
+// does not have. If the journal's machine is lost, so is the word.
 var ErrNotMirrored = errors.New("it is in force, but the mirror in the cluster does not have it, so it is lost if this machine is lost")
 
 // identities are the errors that keep their identity across the socket, by

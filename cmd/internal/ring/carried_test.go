@@ -25,7 +25,7 @@ func (w *world) pauses(in *incarnation, name string, after time.Duration) {
 func (w *world) dies(in *incarnation) {
 	w.t.Helper()
 	in.life.kill()
-	<-in.ended
+	w.t.Logf("it ended: %v", <-in.ended)
 }
 
 func TestPausesSurviveTheLossOfTheJournal(t *testing.T) {

@@ -226,6 +226,10 @@ func TestAnOlderCopyOfTheJournalThatWasPutBackMeansSafeModeUntilItIsAccepted(t *
 		t.Error("the mirror was written in safe mode")
 	}
 	o.mustEkco("journal", "accept")
+	if pause := o.status().Pauses[""]; pause.Reason != "the rack is moved" {
+		t.Errorf("the pause that the file lost is %+v, want that of the mirror", pause)
+	}
+	o.mustEkco("resume")
 	o.waitState("worker-1", fsmnode.Purged)
 	o.running.Stop(await.HangTimeout)
 	o.startReady()

@@ -28,11 +28,12 @@ type status struct {
 	API      struct {
 		LostAt time.Time `json:"lost_at"`
 	} `json:"api"`
-	Nodes    []nodeStatus           `json:"nodes"`
-	Things   []thingStatus          `json:"things"`
-	Actions  []journal.ActionRecord `json:"actions"`
-	Refusals []fsm.Refusal          `json:"refusals"`
-	Absent   []string               `json:"absent"`
+	Nodes    []nodeStatus              `json:"nodes"`
+	Things   []thingStatus             `json:"things"`
+	Actions  []journal.ActionRecord    `json:"actions"`
+	Refusals []fsm.Refusal             `json:"refusals"`
+	Pauses   map[string]fsm.PauseState `json:"pauses"`
+	Absent   []string                  `json:"absent"`
 }
 
 type journalStatus struct {

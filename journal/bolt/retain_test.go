@@ -14,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/bolttest"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 	"github.com/replicatedhq/ekco/journal/crashpoints"
 	"github.com/replicatedhq/ekco/journal/journaltest"
 )
@@ -180,6 +183,7 @@ func TestImportRefusesWhatDoesNotFit(t *testing.T) {
 		"an export that begins late":     whole[50:],
 		"an export with a missing line":  slices.Delete(slices.Clone(whole), 60, 61),
 		"an export with a changed event": changed(whole, 60),
+		"an export with a changed end":   changed(whole, len(whole)-1),
 		"events of another journal":      {other[1].Record(), other[2].Record()},
 		"something else":                 {[]byte("hello")},
 	} {
@@ -244,6 +248,35 @@ func TestCompactionGivesSpaceBackAndKeepsEverything(t *testing.T) {
 	}
 	bolttest.MustClose(t, store)
 	bolttest.MustVerify(t, path)
+}
+
+// TestACompactionOfADamagedJournalLeavesItsFile damages the end that the journal notes of itself: bbolt copies
+// that without a word.
+func TestACompactionOfADamagedJournalLeavesItsFile(t *testing.T) {
+	path := bolttest.NewPath(t)
+	store, _ := agedJournal(t, path)
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.submit(t.Context(), &write{exclusive: func() error {
+		return store.db.Update(func(tx *bbolt.Tx) error {
+			tables, err := layout.TablesOf(tx)
+			if err != nil {
+				return err
+			}
+			return tables.Meta.Put(layout.HeadKey, layout.Head{Seq: store.end.Seq + 1, Hash: store.end.Hash}.Encode())
+		})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := store.Compact(t.Context()); !errors.Is(err, journal.ErrDamaged) {
+		t.Errorf("compaction: %v, want it refused as damaged", err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the journal's file was replaced: %v", err)
+	}
 }
 
 // retainForever appends, snapshots, retains and compacts without end.

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -41,5 +42,79 @@ func TestNothingIsTakenOverWhereNothingIsNew(t *testing.T) {
 	h := newHouse(t)
 	if drafts := TakeOver(h.s, Mirrored{Carried: newHouse(t).s.Carried()}, nil); len(drafts) != 0 {
 		t.Errorf("got %+v", drafts)
+	}
+}
+
+func TestPausesThatAreTakenOver(t *testing.T) {
+	const own, other = "own", "other"
+	origin := func(id string, seq uint64) *journal.PauseOrigin { return &journal.PauseOrigin{JournalID: id, Seq: seq} }
+	pause := func(seq uint64, reason string, origin *journal.PauseOrigin) journal.Pause {
+		return journal.Pause{Reason: reason, By: "cli:me@here", Seq: seq, Origin: origin}
+	}
+	type pauses map[string]journal.Pause
+	for name, c := range map[string]struct {
+		own, mirrored pauses
+		// reasons are those in force afterwards.
+		reasons map[string]string
+	}{
+		"one that this journal lacks": {
+			mirrored: pauses{"": pause(3, "theirs", nil)},
+			reasons:  map[string]string{"": "theirs"},
+		},
+		"one that was ended there": {
+			own: pauses{"": pause(10, "ours", nil)}, mirrored: pauses{},
+			reasons: map[string]string{},
+		},
+		"one that the mirror's writer never knew": {
+			own: pauses{"": pause(11, "ours", nil)}, mirrored: pauses{},
+			reasons: map[string]string{"": "ours"},
+		},
+		"one of the mirror of an EKCO that kept none": {
+			own:     pauses{"": pause(10, "ours", nil)},
+			reasons: map[string]string{"": "ours"},
+		},
+		"one that was changed there": {
+			own: pauses{"": pause(10, "ours", nil)}, mirrored: pauses{"": pause(3, "theirs", nil)},
+			reasons: map[string]string{"": "theirs"},
+		},
+		"one that was changed here since": {
+			own: pauses{"": pause(11, "ours", nil)}, mirrored: pauses{"": pause(3, "theirs", nil)},
+			reasons: map[string]string{"": "ours"},
+		},
+		"one that this journal ended itself": {
+			mirrored: pauses{"": pause(3, "theirs", origin(own, 20))},
+			reasons:  map[string]string{},
+		},
+		"one that this journal has lost": {
+			mirrored: pauses{"": pause(3, "theirs", origin(own, 21))},
+			reasons:  map[string]string{"": "theirs"},
+		},
+		"one with the number of an own event": {
+			mirrored: pauses{"": pause(3, "theirs", origin(other, 20))},
+			reasons:  map[string]string{"": "theirs"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.s.Journal.ID = own
+			for key, pause := range c.own {
+				h.s.Pauses[key] = pause
+			}
+			from := Mirrored{
+				Carried: journal.Carried{Pauses: c.mirrored}, Knew: 10, Kept: 20,
+				Adopted: journal.JournalAdopted{JournalID: other},
+			}
+			h.write(TakeOver(h.s, from, nil)...)
+			reasons := map[string]string{}
+			for key, pause := range h.s.Pauses {
+				reasons[key] = pause.Reason
+			}
+			if !maps.Equal(reasons, c.reasons) {
+				t.Errorf("in force are %q, want %q", reasons, c.reasons)
+			}
+			if again := TakeOver(h.s, from, nil); len(again) != 0 && h.s.Journal.Adopted != nil {
+				t.Errorf("taken over a second time: %+v", again)
+			}
+		})
 	}
 }

@@ -56,20 +56,32 @@ func TestARoundWritesOnlyTheConfigMapsThatChanged(t *testing.T) {
 	})
 }
 
-// halting is an API whose index cannot be written any more.
+// halting is an API where the index, or the parts, cannot be written any more.
 type halting struct {
 	kube.API
-	halted bool
+	index, parts bool
 }
 
 func (h *halting) WriteMirror(ctx context.Context, content []byte, version string) (string, error) {
-	if h.halted {
+	if h.index {
 		return "", kube.ErrUnavailable
 	}
 	return h.API.WriteMirror(ctx, content, version)
 }
 
+func (h *halting) WriteMirrorPart(ctx context.Context, name string, content []byte) error {
+	if h.parts {
+		return kube.ErrUnavailable
+	}
+	return h.API.WriteMirrorPart(ctx, name, content)
+}
+
 func TestHalfAWriteIsNotRead(t *testing.T) {
+	t.Run("without its index", func(t *testing.T) { testHalfAWrite(t, halting{index: true}) })
+	t.Run("without its parts", func(t *testing.T) { testHalfAWrite(t, halting{parts: true}) })
+}
+
+func testHalfAWrite(t *testing.T, half halting) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		api := &halting{API: cluster}
 		ctx, die := context.WithCancel(t.Context())
@@ -79,7 +91,7 @@ func TestHalfAWriteIsNotRead(t *testing.T) {
 		if err := m.Sync(ctx); err != nil {
 			t.Fatal(err)
 		}
-		api.halted = true
+		api.index, api.parts = half.index, half.parts
 		m.Update(storm(30, 2), "c1", journal.Carried{})
 		letPass(time.Second)
 		die()
@@ -125,6 +137,9 @@ func TestAPartThatIsNotWhatTheMirrorNamesIsMissing(t *testing.T) {
 				got, err := load(t, cluster)
 				if !errors.Is(err, mirror.ErrIncomplete) || !strings.Contains(err.Error(), harmed) || len(got.Actions) >= 30 || len(got.Pauses) != 1 {
 					t.Errorf("%d actions, %d pauses, %v", len(got.Actions), len(got.Pauses), err)
+				}
+				if len(got.Actions)+len(got.LeftOut) != 30 {
+					t.Errorf("%d actions, and %d are named as left out, of 30", len(got.Actions), len(got.LeftOut))
 				}
 				before, _, _ := cluster.ReadMirror(t.Context())
 				other := startOperator(t, cluster, "j2")
@@ -212,6 +227,14 @@ func TestAStalledFormerOwnerDeletesNoPartOfTheNewOne(t *testing.T) {
 	})
 }
 
+// slow is an API where the list of the parts takes longer than a whole round of writes.
+type slow struct{ kube.API }
+
+func (s slow) MirrorParts(ctx context.Context) (map[string][]byte, error) {
+	<-time.After(200 * time.Millisecond)
+	return s.API.MirrorParts(ctx)
+}
+
 func TestAReaderDuringWritesReadsAWholeMirror(t *testing.T) {
 	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
 		cluster.SetLatency(10 * time.Millisecond)
@@ -219,10 +242,46 @@ func TestAReaderDuringWritesReadsAWholeMirror(t *testing.T) {
 		stormy(t, m, cluster, 1)
 		for seq := range uint64(20) {
 			m.Update(storm(30, seq+2), "c1", journal.Carried{})
-			letPass(250 * time.Millisecond)
-			if got, err := load(t, cluster); err != nil || len(got.Actions) != 30 {
+			if got, err := load(t, slow{cluster}); err != nil || len(got.Actions) != 30 {
 				t.Fatalf("%d actions, %v", len(got.Actions), err)
 			}
+			letPass(10 * time.Second)
+		}
+	})
+}
+
+func TestATakeoverRemovesThePartsOfTheOtherMirror(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		o := startOperator(t, cluster, "own")
+		o.has("ours", 1)
+		synctest.Wait()
+		visitor := run(t, cluster, "visitor")
+		if _, err := visitor.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stormy(t, visitor, cluster, 9)
+		o.has("ours", 2)
+		letPass(2 * mirror.Quiet)
+		got := content(t, cluster)
+		if got.JournalID != "own" || len(got.Actions) != 31 || len(got.Parts) != len(cluster.Parts()) {
+			t.Errorf("the mirror is of %s, with %d actions in %d parts, of %d", got.JournalID, len(got.Actions), len(got.Parts), len(cluster.Parts()))
+		}
+	})
+}
+
+// An EKCO that knows of no pauses would act against them.
+func TestAnOlderEKCOLeavesAMirrorWithAPauseAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+		m := run(t, cluster, "j1")
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{Pauses: map[string]journal.Pause{"": {Reason: "r"}}})
+		letPass(time.Minute)
+		if got := content(t, cluster).Format; got != mirror.Format {
+			t.Errorf("with a pause the mirror has format %d, want %d", got, mirror.Format)
+		}
+		m.Update([]journal.ActionRecord{open("a", 1)}, "c1", journal.Carried{Pauses: map[string]journal.Pause{}})
+		letPass(time.Minute)
+		if got := content(t, cluster).Format; got >= mirror.Format {
+			t.Errorf("without a pause the mirror has format %d, which an older EKCO does not read", got)
 		}
 	})
 }

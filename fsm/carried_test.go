@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"bytes"
+	"encoding/json"
 	"maps"
 	"testing"
 	"time"
@@ -35,6 +37,25 @@ func TestAContestIsCarriedToAnotherJournal(t *testing.T) {
 			other.putOut(20 * time.Minute)
 			other.wantContested(time.Hour)
 		})
+	}
+}
+
+func TestAnOlderContestReplacesNoNewerOne(t *testing.T) {
+	h := newHouse(t)
+	h.p.Cooldown = 0
+	h.observe("hall", `{"lit":true}`)
+	h.putOut(time.Hour)
+	h.light()
+	before := h.s.Carried()
+	h.putOut(20 * time.Minute)
+	h.light()
+	want, err := json.Marshal(h.s.Carried().Contests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.write(TakeOver(h.s, Mirrored{Carried: before, Adopted: journal.JournalAdopted{JournalID: "first"}}, nil)...)
+	if got, err := json.Marshal(h.s.Carried().Contests); err != nil || !bytes.Equal(got, want) || bytes.Equal(got, []byte("{}")) {
+		t.Errorf("the contests are %s, %v, want %s", got, err, want)
 	}
 }
 

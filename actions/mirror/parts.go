@@ -73,23 +73,19 @@ func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 	return nil
 }
 
-// prune deletes the parts that the index, which is of that version, does not name. What it cannot
-// delete it tries again after the next write.
-func (m *Mirror) prune(ctx context.Context, version string, named map[string]string) {
+// prune deletes the parts that the index, which was just written, does not name. What it cannot
+// delete it tries again after the next write. Nobody else can have named one meanwhile: whoever replaces
+// this index has claimed anew, and so has other names.
+func (m *Mirror) prune(ctx context.Context, named map[string]string) {
 	for name := range m.parts.there {
 		if _, still := named[name]; !still {
 			delete(m.parts.there, name)
 			m.parts.obsolete = append(m.parts.obsolete, name)
 		}
 	}
-	if len(m.parts.obsolete) == 0 {
-		return
-	}
-	if _, now, err := m.api.ReadMirror(ctx); err != nil || now != version {
-		return // the index may be another EKCO's by now
-	}
 	m.parts.obsolete = slices.DeleteFunc(m.parts.obsolete, func(name string) bool {
-		return kube.Deleted(m.api.DeleteMirrorPart(ctx, name)) == nil
+		_, again := named[name]
+		return again || kube.Deleted(m.api.DeleteMirrorPart(ctx, name)) == nil
 	})
 }
 

@@ -62,7 +62,7 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 		return fmt.Errorf("write the mirror of open actions: %w", err)
 	}
 	m.wrote(p.content, content.Actions, written, generation)
-	m.prune(ctx, written, p.bodies)
+	m.prune(ctx, p.bodies)
 	return nil
 }
 

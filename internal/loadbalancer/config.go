@@ -71,6 +71,17 @@ func Backend(config string) string {
 	return name
 }
 
+// renamed returns the configuration with another name of its backend if the present file has the same name and another
+// content: a person changed the file, and HAProxy may run with that. Its log would not show that it does.
+func renamed(config, present string) string {
+	name := Backend(config)
+	second := strings.ReplaceAll(config, name, name+"-2")
+	if present == second || present != config && Backend(present) == name {
+		return second
+	}
+	return config
+}
+
 // Layout identifies how this version of EKCO writes configurations.
 func Layout() string {
 	config, err := Config([]string{"192.0.2.1", "2001:db8::1", "primary.example.com"})

@@ -109,12 +109,16 @@ func (h Host) config(primaries []string) (journal.LoadBalancerOnNode, error) {
 	if err != nil {
 		return journal.LoadBalancerOnNode{}, err
 	}
+	present, err := durable.Read(h.ConfigPath(), maxConfig)
+	if err == nil {
+		config = renamed(config, string(present))
+	}
 	on := journal.LoadBalancerOnNode{Backend: Backend(config)}
 	if on.Config, err = h.writeConfig([]byte(config), primaries); err != nil {
 		return on, fmt.Errorf("write %s: %w", h.ConfigPath(), err)
 	}
-	present, err := readManifest(h.ManifestPath())
-	on.Image, on.Version = present.image, present.version
+	manifest, err := readManifest(h.ManifestPath())
+	on.Image, on.Version = manifest.image, manifest.version
 	return on, err
 }
 

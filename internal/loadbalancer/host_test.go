@@ -252,3 +252,29 @@ func TestPrimariesAreAskedBeforeAnotherConfigurationIsWritten(t *testing.T) {
 	}
 	expectHost(t, h, twoPrimaries[:1], lts)
 }
+
+// A person may have changed the file, restarted HAProxy and kept the name of the backend, by which its log shows what it
+// runs with.
+func TestChangedFileGetsAnotherNameOfItsBackend(t *testing.T) {
+	h := Host{Etc: t.TempDir()}
+	names := map[string]bool{}
+	var last string
+	for range 3 {
+		on, err := h.WriteConfig(t.Context(), twoPrimaries)
+		if err != nil || !on.Config || on.Backend == last || Backend(contentOf(t, h.ConfigPath())) != on.Backend {
+			t.Fatalf("%+v, %v, after backend %q", on, err, last)
+		}
+		if again, err := h.WriteConfig(t.Context(), twoPrimaries); err != nil || again.Config || again.Backend != on.Backend {
+			t.Fatalf("without a change: %+v, %v", again, err)
+		}
+		last = on.Backend
+		names[last] = true
+		changed := strings.Replace(contentOf(t, h.ConfigPath()), "retries 3", "retries 4", 1)
+		if err := os.WriteFile(h.ConfigPath(), []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) != 2 {
+		t.Errorf("the backends were %v", names)
+	}
+}

@@ -327,7 +327,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	switch {
 	case kind.Name == journal.ActionRestartLoadBalancer:
 		shall.CheckWith = shall.Image
-	case !s.serves(w, t) && fsm.IsOneByOne(s.trusted()): // each check takes a pod
+	case s.mustWrite(w, t) && fsm.IsOneByOne(s.trusted()): // each check takes a pod
 		shall.CheckWith = of(t).runs()
 	}
 	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: shall}, max(s.since, t.FactsSeq)

@@ -89,13 +89,13 @@ func (r *rollout) choose(w *fsm.World, s *sum) {
 		places = 0
 	}
 	for _, t := range s.waiting {
-		if isPaused(w, t) {
+		if isPaused(w, t) || s.isContested(w, t) {
 			continue
 		}
 		if places <= 0 || primary && of(t).Facts.Primary {
 			return
 		}
-		if due, may := s.mayAgain(t, journal.ActionUpdateLoadBalancer, w); may && !w.Now.Before(due) {
+		if due, may := s.due(t, w); may && !w.Now.Before(due) {
 			primary = of(t).Facts.Primary
 			r.next[t], places = true, places-1
 		}

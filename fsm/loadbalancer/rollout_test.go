@@ -562,3 +562,50 @@ func TestTheFirstNodesAndEachRestartCheckWithHAProxy(t *testing.T) {
 		}
 	}
 }
+
+// As after a power failure: the files may have changed on each of them.
+func TestRestartsOfAllHAProxiesAreVerifiedAsARollout(t *testing.T) {
+	w := newWorld(t)
+	names := []string{"p1", "p2", "p3"}
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("w%d", 10+i))
+	}
+	for _, name := range names {
+		w.started[name] = w.Now
+	}
+	w.nodes(12)
+	w.Pass(time.Hour)
+	for _, name := range names {
+		w.started[name] = w.Now
+		w.see(name, true)
+	}
+	w.open()
+	if input, err := journal.InputOf[journal.LoadBalancerInput](w.Open(journal.LoadBalancer("w10")).Request); err != nil || input.CheckWith == "" || !input.Trial {
+		t.Errorf("%v: %+v, want a check and a trial", err, input)
+	}
+	want := []string{"w10", "w11", "w12", "w13 w14", "w15 w16 w17 w18", "p1 w19 w20 w21", "p2", "p3"}
+	if got := w.rollout(); !slices.Equal(got, want) {
+		t.Errorf("batches are %q, want %q", got, want)
+	}
+}
+
+func TestAHAProxyThatKeepsRestartingDelaysNoOtherNode(t *testing.T) {
+	w := newWorld(t)
+	w.started["w10"], w.started["p1"] = w.Now, w.Now
+	w.see("w10", true)
+	w.see("p1", true)
+	w.settles()
+	for range 24 { // until its checks are contested
+		w.Pass(lookBackoff)
+		w.started["w10"] = w.Now
+		w.see("w10", true)
+		w.settles()
+	}
+	w.Pass(lookBackoff)
+	w.started["w10"], w.started["p1"] = w.Now, w.Now
+	w.see("w10", true)
+	w.see("p1", true)
+	if open := w.opens(); !slices.Equal(open, []string{"p1"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+}

@@ -20,7 +20,7 @@ type sum struct {
 	overwritten uint64
 	// waiting are the load balancers to update, in this order.
 	waiting []*fsm.Thing
-	// verified is the number of load balancers with the wanted configuration. lost are those whose change may be
+	// verified is the number of load balancers with the wanted configuration, as far as HAProxy has not restarted since. lost are those whose change may be
 	// why their nodes were lost, and which were not verified since.
 	verified int
 	lost     []*fsm.Thing
@@ -102,7 +102,7 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 	open := openOn(w)
 	for _, t := range all {
 		b := of(t)
-		if s.serves(w, t) {
+		if s.serves(w, t) && !restarted(t) {
 			s.verified++
 		}
 		if b.Worse {
@@ -115,7 +115,7 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 				s.look = t
 			}
 			continue
-		case open[t.Name] == nil && !s.serves(w, t):
+		case open[t.Name] == nil && s.mustWrite(w, t):
 			s.waiting = append(s.waiting, t)
 		}
 		if b.Facts.Ready {
@@ -223,6 +223,12 @@ func overwritten(w *fsm.World) uint64 {
 func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
 	proved := of(t).Proved
 	return proved != nil && proved.Input.Serves(s.shall(w, t)) && proved.Asked >= s.again()
+}
+
+// mustWrite reports whether the configuration is to be written: HAProxy does not serve as wanted, or it restarted, and
+// somebody may have changed the file. If the manifest is to be changed too, that restarts HAProxy and verifies both.
+func (s *sum) mustWrite(w *fsm.World, t *fsm.Thing) bool {
+	return !s.serves(w, t) || restarted(t) && of(t).manifest(policyOf(w.Policy))
 }
 
 // inStep reports whether the load balancer was verified as wanted, and HAProxy has not restarted since.

@@ -41,12 +41,18 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		s.wantsLook(t, w, want)
 		return
 	case b.Worse:
-	case !s.serves(w, t):
-		// A node that is not chosen is wanted only while its backoff lasts.
-		if due, _ := s.mayAgain(t, wanted.Kind, w); !rolloutOf(w).next[t] && !w.Now.Before(due) {
+	case s.mustWrite(w, t):
+		// A node that is not chosen is wanted only while its backoff lasts, or if it is never chosen.
+		due, _ := s.due(t, w)
+		if !rolloutOf(w).next[t] && !w.Now.Before(due) && !s.isContested(w, t) {
 			return
 		}
-	case !b.manifest(p):
+		if s.serves(w, t) {
+			wanted.Due, wanted.Change = due, startedAnew(t)
+			want(wanted)
+			return
+		}
+	default:
 		if r := rolloutOf(w); r.stopped == "" && (r.verifying || r.changing > 0 || len(r.next) > 0) {
 			return // a restart waits until no other node needs a change
 		}
@@ -57,10 +63,6 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		if b.Proved.Image != "" {
 			wanted.Change = &journal.Change{Key: "image", Field: "the image of HAProxy on node " + t.Name, From: b.Proved.Image, To: p.Image}
 		}
-	default:
-		wanted.Due, wanted.Change = lookDue(t, w, lookBackoff), startedAnew(t)
-		want(wanted)
-		return
 	}
 	due, may := s.mayAgain(t, wanted.Kind, w)
 	if wanted.Due = due; may {
@@ -107,6 +109,19 @@ func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice stri
 	}
 	return fmt.Sprintf("HAProxy on node %s restarts or ends each time after EKCO has checked its files", t.Name),
 		fmt.Sprintf("check the log of pod haproxy-%s in kube-system, and find out what else writes /etc/haproxy/haproxy.cfg", t.Name)
+}
+
+// isContested reports whether HAProxy restarts repeatedly after its checks, so that EKCO does not check it again at once.
+func (s *sum) isContested(w *fsm.World, t *fsm.Thing) bool {
+	return s.serves(w, t) && w.Contested(t, startedAnew(t))
+}
+
+// due returns when the configuration may be written again, and whether it may be at all.
+func (s *sum) due(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
+	if s.serves(w, t) {
+		return lookDue(t, w, lookBackoff), true
+	}
+	return s.mayAgain(t, journal.ActionUpdateLoadBalancer, w)
 }
 
 // mayAgain returns when an action may be requested again, and whether it may be at all.

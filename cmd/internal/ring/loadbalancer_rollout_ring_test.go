@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -176,6 +177,47 @@ func (f *fleet) bringsBadPrimary(arm func(*incarnation)) (before, after map[stri
 	f.says("the status", f.status(last, "table"), "LoadBalancerRollout", "were restored")
 	f.stops(last)
 	return before, after
+}
+
+// TestRestartOfAllHAProxiesCutsOffOneNode: a person wrote all configurations, since EKCO's does not work any more, and
+// restarted each HAProxy.
+func TestRestartOfAllHAProxiesCutsOffOneNode(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		names := threePrimariesAndTwentyWorkers()
+		in := f.live(nil)
+		pass(time.Minute)
+		f.joins(names...)
+		f.inStep(20*time.Minute, "haproxy:1", 3, nil)
+		pass(time.Hour) // until all is verified
+		bad := f.nodes["p3"].String()
+		for _, name := range names {
+			path := f.haproxies.Host(name).ConfigPath()
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := strings.ReplaceAll(string(content), " "+bad+":", " 127.0.0.9:")
+			if err := os.WriteFile(path, []byte(written), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f.haproxies.Restart(name)
+		}
+		cut := &cutOff{fleet: f, ever: map[string]bool{}}
+		f.haproxies.Poison(bad, cut.tell)
+		pass(time.Hour)
+		cut.mu.Lock()
+		if len(cut.ever) != 1 {
+			t.Errorf("cut off were, and are, %v", cut.ever)
+		}
+		for node, is := range cut.ever {
+			if is || f.haproxies.Came(node).Servers != 3 {
+				t.Errorf("node %s is cut off: %t", node, is)
+			}
+		}
+		cut.mu.Unlock()
+		f.says("the status", f.status(in, "table"), "LoadBalancerRollout")
+		f.stops(in)
+	})
 }
 
 // TestInterruptedTrialIsUndone: HAProxy has not read the bad configuration by then, and would later.

@@ -178,10 +178,16 @@ func TestATroubleThatIsNotKnownHolds(t *testing.T) {
 
 // TestAHealthHoldNeedsAPersonUnlessCephRecovers: a recovery may take days, and needs nobody.
 func TestAHealthHoldNeedsAPersonUnlessCephRecovers(t *testing.T) {
-	for code, person := range map[string]bool{"SLOW_OPS": true, "PG_DEGRADED": false} {
-		t.Run(code, func(t *testing.T) {
+	for codes, person := range map[string]bool{
+		"SLOW_OPS": true, "PG_DEGRADED": false, "PG_DEGRADED OSDMAP_FLAGS": true, "PG_DEGRADED PG_BACKFILL_FULL": true,
+	} {
+		t.Run(codes, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {
-				s.ceph.SetHealth(warns(lostOSDs, check(code, "something is wrong")))
+				checks := []ceph.Check{lostOSDs}
+				for _, code := range strings.Fields(codes) {
+					checks = append(checks, check(code, "something is wrong"))
+				}
+				s.ceph.SetHealth(warns(checks...))
 				s.ask(journal.ActionRequested{})
 				r := s.Start(s.cfg())
 				s.Pass(10 * time.Minute)

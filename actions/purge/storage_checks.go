@@ -86,7 +86,7 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 	}
 	troubles, why := p.unexplained(ctx, record, troubling(health))
 	verdict := unhealthy(health, troubles, elsewhere, why)
-	if verdict.Kind == actions.VerdictWarn && !slices.ContainsFunc(troubles, degraded) { // a recovery can take days
+	if verdict.Kind == actions.VerdictWarn && !onlyRecovers(troubles) {
 		verdict.Grace = healthGrace
 	}
 	return verdict
@@ -95,6 +95,14 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 // healthGrace is how long an unhealthy Ceph may hold a purge before it needs a person: the effects of a
 // restart or a short outage are over by then.
 const healthGrace = time.Hour
+
+// onlyRecovers reports whether Ceph just makes missing copies again, which can take days. Anything else that is wrong, such
+// as the flag norecover or a full OSD, may be why it never ends.
+func onlyRecovers(troubles []ceph.Check) bool {
+	return slices.ContainsFunc(troubles, degraded) && !slices.ContainsFunc(troubles, func(c ceph.Check) bool {
+		return !degraded(c) && !c.Down()
+	})
+}
 
 // degraded reports whether the check says that copies are missing.
 func degraded(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }

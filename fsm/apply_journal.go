@@ -26,7 +26,7 @@ func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 		s.Salvaged, s.SalvagedAt = nil, time.Time{}
 		s.Outdated, s.OutdatedAt = nil, time.Time{}
 		s.LostFrom, s.LostSeq = time.Time{}, 0
-	case *journal.JournalExported, *journal.JournalImported: // nothing that EKCO judges by
+	case *journal.JournalExported, *journal.JournalPruned, *journal.JournalImported: // nothing that EKCO judges by
 	default:
 		return false
 	}

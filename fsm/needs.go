@@ -84,3 +84,7 @@ func (n Needs) Keeps(e journal.Event) bool {
 func movesTimes(typ journal.Type) bool {
 	return typ == journal.TypeClockJumped || typ == journal.TypeOperatorStarted
 }
+
+// MayPrune reports whether old files beside the journal may be removed: not in safe mode, where they
+// may hold what was lost, nor while the clock is known to be wrong.
+func (s *State) MayPrune() bool { return !s.Journal.SafeMode() && !s.Clock.Wrong() }

@@ -21,6 +21,7 @@ const (
 	TypeJournalReplaced Type = "journal.replaced"
 	TypeJournalAccepted Type = "journal.accepted"
 	TypeJournalExported Type = "journal.exported"
+	TypeJournalPruned   Type = "journal.pruned"
 	TypeJournalImported Type = "journal.imported"
 
 	// The operator process, its clock, and its view of the API server.
@@ -122,6 +123,7 @@ var catalog = []CatalogEntry{
 	entry[JournalReplaced]("this journal was begun in the place of a file that is not this cluster's journal and was set aside"),
 	entry[JournalAccepted]("an administrator accepted a salvaged or outdated journal; safe mode ends"),
 	entry[JournalExported]("old events were moved into a compressed export beside the journal"),
+	entry[JournalPruned]("an old export or damaged file beside the journal is about to be removed"),
 	entry[JournalImported]("events of an export were written into this journal"),
 	entry[OperatorStarted]("the operator began to observe"),
 	entry[OperatorStopped]("the operator stopped on request"),

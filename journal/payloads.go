@@ -95,6 +95,14 @@ type JournalExported struct {
 	Kept uint64 `json:"kept"`
 }
 
+// JournalPruned records that an old file beside the journal is removed: the event comes first.
+type JournalPruned struct {
+	File  string `json:"file"`
+	Bytes int64  `json:"bytes"`
+	// Written is when the file was written.
+	Written time.Time `json:"written"`
+}
+
 // JournalImported records that the events of an export were written back.
 type JournalImported struct {
 	File     string `json:"file"`

@@ -28,6 +28,9 @@ func (JournalAccepted) eventVersion() int { return version1 }
 func (JournalExported) eventType() Type   { return TypeJournalExported }
 func (JournalExported) eventVersion() int { return version1 }
 
+func (JournalPruned) eventType() Type   { return TypeJournalPruned }
+func (JournalPruned) eventVersion() int { return version1 }
+
 func (JournalImported) eventType() Type   { return TypeJournalImported }
 func (JournalImported) eventVersion() int { return version1 }
 

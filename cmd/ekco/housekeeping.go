@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,16 +27,21 @@ const (
 	// shrinkAgain is how long a journal that is too large rests when nothing more
 	// may leave it: what may leave is found by reading all of it.
 	shrinkAgain = time.Hour
+	// Exports and damaged files stay so many times as long as events, and each kind may take so
+	// many times the size of the journal.
+	asideAges, asideSizes = 4, 2
 )
 
-// house is what keeps the journal small.
+// house is what keeps the journal, and what lies beside it, small.
 type house struct {
 	cfg config.Config
 	// needed returns what must stay; see [ring.Ring.Needed].
-	needed  func(ctx context.Context) (func(journal.Event) bool, error)
-	store   *bolt.Store
-	metrics *api.Metrics
-	log     *slog.Logger
+	needed func(ctx context.Context) (func(journal.Event) bool, error)
+	// mayPrune reports whether files may be removed; see [ring.Ring.MayPrune].
+	mayPrune func(ctx context.Context) (bool, error)
+	store    *bolt.Store
+	metrics  *api.Metrics
+	log      *slog.Logger
 	// retain and shrink are when to do so next.
 	retain, shrink time.Time
 }
@@ -69,6 +75,9 @@ func (h *house) look(ctx context.Context) {
 	}
 	if !now.Before(h.retain) {
 		h.retain = now.Add(retainEvery)
+	}
+	if err := h.prune(ctx); err != nil && ctx.Err() == nil { // first, so that there is space for an export
+		h.log.Warn("old exports and damaged journals stay; tried again later", "error", err)
 	}
 	if err := h.clearOut(ctx); err != nil && ctx.Err() == nil {
 		h.log.Warn("old events stay in the journal; tried again later", "error", err)
@@ -109,6 +118,17 @@ func (h *house) clearOut(ctx context.Context) error {
 	}
 	_, _, err = h.store.Compact(ctx)
 	return err
+}
+
+// prune removes exports and damaged journals that are too old, or take too much space.
+func (h *house) prune(ctx context.Context) error {
+	if may, err := h.mayPrune(ctx); err != nil || !may {
+		return err
+	}
+	return h.store.Prune(ctx, bolt.PruneOptions{
+		Before:   time.Now().Add(-asideAges * min(h.cfg.JournalRetention, math.MaxInt64/asideAges)),
+		MaxBytes: asideSizes * min(int64(h.cfg.JournalMaxSize), math.MaxInt64/asideSizes),
+	})
 }
 
 // journalChildCommand is the hidden command under which the binary reads a file

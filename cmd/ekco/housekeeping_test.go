@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,7 +34,8 @@ func keptHouse(t *testing.T, keep func(journal.Event) bool) (*bolt.Store, *bytes
 	var log bytes.Buffer
 	h := &house{
 		cfg: cfg, store: store, metrics: api.NewMetrics(), log: slog.New(slog.NewTextHandler(&log, nil)),
-		needed: func(context.Context) (func(journal.Event) bool, error) { return keep, nil },
+		needed:   func(context.Context) (func(journal.Event) bool, error) { return keep, nil },
+		mayPrune: func(context.Context) (bool, error) { return true, nil },
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -94,6 +98,50 @@ func TestAJournalThatGrowsFasterThanItAgesStaysWithinItsLimit(t *testing.T) {
 			t.Errorf("it says\n%s", log)
 		}
 	})
+}
+
+func TestOldExportsAreRemoved(t *testing.T) {
+	for name, test := range map[string]struct {
+		maxSize config.Bytes
+		mayNot  bool
+		age     time.Duration
+		left    int
+	}{
+		"too large":            {maxSize: smallJournal, left: 2},
+		"no limit of the size": {left: 3},
+		"old":                  {age: 3 * config.Default().JournalRetention, left: 3},
+		"too old":              {age: 5 * config.Default().JournalRetention, left: 1},
+		"large, but not now":   {maxSize: smallJournal, mayNot: true, left: 3},
+		"as large as can be":   {maxSize: math.MaxInt64, left: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"), bolt.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			flap(t, store)
+			stat, err := store.Stat(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir, at := filepath.Dir(stat.Path), time.Now().Add(-test.age)
+			for i := range 3 {
+				name := filepath.Join(dir, fmt.Sprintf("journal-%d-%d.ndjson.gz", 10*i+2, 10*i+9))
+				if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, smallJournal), os.Chtimes(name, at, at)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg := config.Default()
+			cfg.JournalMaxSize = test.maxSize
+			h := &house{cfg: cfg, store: store, mayPrune: func(context.Context) (bool, error) { return !test.mayNot, nil }}
+			err = h.prune(t.Context())
+			left, globErr := filepath.Glob(filepath.Join(dir, "journal-*.ndjson.gz"))
+			if err != nil || globErr != nil || len(left) != test.left {
+				t.Errorf("left are %q, want %d; %v, %v", left, test.left, err, globErr)
+			}
+		})
+	}
 }
 
 func TestAJournalThatMayNotShrinkIsReadForItOnlyOnceAnHourAndThatIsSaid(t *testing.T) {

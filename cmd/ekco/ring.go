@@ -187,7 +187,7 @@ func listen(ctx context.Context, cfg config.Config, options ringOptions, running
 	metrics.Attend(running.Backend(nil).Status, capabilities(cluster{}).Vocabulary().Verb)
 	return append(services,
 		func(ctx context.Context) error { return api.ServeHTTP(ctx, port, running, metrics.Gatherer(), log) },
-		(&house{cfg: cfg, needed: running.Needed, store: store, metrics: metrics, log: log}).keep,
+		(&house{cfg: cfg, needed: running.Needed, mayPrune: running.MayPrune, store: store, metrics: metrics, log: log}).keep,
 	), nil
 }
 

@@ -33,11 +33,11 @@ func (g *General) keys() []key {
 		},
 		{
 			name: "journal_retention", value: &g.JournalRetention, byDefault: "2160h", built: true, check: positive,
-			help: "age at which events of finished actions are moved into a compressed export beside the journal",
+			help: "age at which events of finished actions are moved into a compressed export beside the journal; exports and damaged journals four times as old are removed, except the newest",
 		},
 		{
 			name: "journal_max_size", value: &g.JournalMaxSize, byDefault: "512Mi", built: true, check: roomForAJournal,
-			help: "size of the journal above which younger events are moved out too, the oldest first; 0 for no limit",
+			help: "size of the journal above which younger events are moved out too, the oldest first; 0 for no limit. Exports beside it may take twice as much, and so may damaged journals",
 		},
 		{
 			name: "dry_run", value: &g.DryRun, built: true,

@@ -20,6 +20,7 @@ import (
 func init() {
 	children["durable"] = func(arguments []string) int { return report(whatReturnsIsOnDisk(arguments[0])) }
 	children["failed-export"] = func(arguments []string) int { return report(aFailedExportDeletesNothing(arguments[0])) }
+	children["failed-prune"] = func(arguments []string) int { return report(anInterruptedPruneIsRepeated(arguments[0])) }
 	children["failed-sync"] = func(arguments []string) int { return report(aFailedSyncIsAnError(arguments[0])) }
 }
 
@@ -64,6 +65,12 @@ func whatReturnsIsOnDisk(path string) error {
 			_, err := store.Import(ctx, exported.File, "")
 			return err
 		}, []string{"fsync journal.db"}},
+		{"prune", func() error {
+			if err := os.WriteFile(strings.ReplaceAll(exported.File, "journal-2-", "journal-3-"), nil, files.FileMode); err != nil {
+				return err
+			}
+			return store.Prune(ctx, PruneOptions{Before: time.Now().Add(time.Hour)})
+		}, []string{"pwrite journal.db", "fsync journal.db", "unlink journal-2-3000.ndjson.gz", base}},
 		{"compact", func() error {
 			_, _, err := store.Compact(ctx)
 			return err
@@ -163,6 +170,38 @@ func aFailedExportDeletesNothing(path string) error {
 	exported, err := store.Retain(ctx, RetainOptions{Before: time.Now()})
 	if err != nil || exported.Events < 2999 {
 		return fmt.Errorf("when the disk works again, retention moves %d events: %w", exported.Events, err)
+	}
+	return store.Close()
+}
+
+func TestAnInterruptedPruneIsRecordedAndRepeated(t *testing.T) { underWatch(t, "failed-prune") }
+
+func anInterruptedPruneIsRepeated(path string) error {
+	ctx := context.Background()
+	store, err := Open(ctx, path, Options{})
+	if err != nil {
+		return err
+	}
+	old := path + ".damaged-20260101T000000Z"
+	for _, file := range []string{old, path + ".damaged-20260102T000000Z"} {
+		if err := os.WriteFile(file, nil, files.FileMode); err != nil {
+			return err
+		}
+	}
+	disk, err := syscalls.WatchDisk()
+	if err != nil {
+		return err
+	}
+	for _, want := range []struct {
+		interrupted bool
+		pruned      int
+	}{{true, 1}, {false, 2}, {false, 2}} {
+		disk.Fail(func(call syscalls.Call) bool { return want.interrupted && call.Name == "unlink" && call.Path == old })
+		err := store.Prune(ctx, PruneOptions{Before: time.Now()})
+		_, statErr := os.Stat(old)
+		if pruned, readErr := prunedFiles(ctx, store); (err == nil) == want.interrupted || os.IsNotExist(statErr) == want.interrupted || len(pruned) != want.pruned {
+			return fmt.Errorf("interrupted %t: %w, %w; on record are %q, %w", want.interrupted, err, statErr, pruned, readErr)
+		}
 	}
 	return store.Close()
 }

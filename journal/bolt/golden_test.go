@@ -169,6 +169,10 @@ func things() []journal.Draft {
 			EndedAt:  map[journal.ActionKind]time.Time{journal.ActionPurgeNode: goldenTime},
 			Contests: map[string]json.RawMessage{"lamp-1": json.RawMessage(`{"burns":{"action":"light-hall-3","last":"2026-01-02T03:04:05Z"}}`)},
 		},
+	}, journal.Draft{
+		Type: journal.TypeJournalPruned, Subject: journal.JournalSubject, Actor: "journal", Payload: journal.JournalPruned{
+			File: "journal-2-9.ndjson.gz", Bytes: 812, Written: goldenTime,
+		},
 	})
 }
 

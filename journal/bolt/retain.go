@@ -225,7 +225,7 @@ func (s *Store) exportName(first, last uint64) (string, error) {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s-%d-%d%s", files.ExportBase(s.path), first, last, files.ExportEnding)
 		if n > 1 {
-			name = fmt.Sprintf("%s-%d-%d-%d%s", files.ExportBase(s.path), first, last, n, files.ExportEnding)
+			name = fmt.Sprintf("%s-%d-%d.%d%s", files.ExportBase(s.path), first, last, n, files.ExportEnding)
 		}
 		_, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -33,6 +33,9 @@ var journalRows = []Row{
 	{Type: journal.TypeJournalExported, Sentence: Of(func(_ journal.Event, p *journal.JournalExported) string {
 		return fmt.Sprintf("%s from #%d to #%d moved to %s; %d of that range stay", Count(p.Events, "event"), p.FirstSeq, p.LastSeq, p.File, p.Kept)
 	})},
+	{Type: journal.TypeJournalPruned, Sentence: Of(func(_ journal.Event, p *journal.JournalPruned) string {
+		return fmt.Sprintf("removing old file %s of %d bytes, written at %s", p.File, p.Bytes, Stamp(p.Written))
+	})},
 	{Type: journal.TypeJournalImported, Sentence: Of(func(_ journal.Event, p *journal.JournalImported) string {
 		return fmt.Sprintf("%s from #%d to #%d imported from %s", Count(p.Events, "event"), p.FirstSeq, p.LastSeq, p.File)
 	})},

@@ -1,5 +1,5 @@
 // Package syscalls shows a test in which order its own process writes, syncs,
-// renames and links files, and lets any of these calls fail. The kernel reports
+// renames, links and removes files, and lets any of these calls fail. The kernel reports
 // each call before it is made (seccomp's user notification), so nothing in between,
 // such as a database, needs to know.
 //

@@ -14,7 +14,7 @@ import (
 // Call is a call that is about to be made.
 type Call struct {
 	// Name is that of the call: "pwrite", "ftruncate", "fsync" (also for
-	// fdatasync), "rename" or "link".
+	// fdatasync), "rename", "link" or "unlink".
 	Name string
 	// Path is the file that it is about; To is the new name.
 	Path, To string
@@ -31,6 +31,7 @@ func (c Call) String() string {
 var names = map[uint32]string{
 	unix.SYS_PWRITE64: "pwrite", unix.SYS_FTRUNCATE: "ftruncate", unix.SYS_FSYNC: "fsync", unix.SYS_FDATASYNC: "fsync",
 	unix.SYS_RENAMEAT: "rename", unix.SYS_RENAMEAT2: "rename", unix.SYS_LINKAT: "link",
+	unix.SYS_UNLINKAT: "unlink",
 }
 
 // Watch has every such call of this process shown to see, one after the other. A
@@ -133,6 +134,8 @@ func callOf(asked question, memory *os.File) Call {
 	switch call.Name {
 	case "rename", "link":
 		call.Path, call.To = text(memory, asked.arguments[1]), text(memory, asked.arguments[3])
+	case "unlink":
+		call.Path = text(memory, asked.arguments[1])
 	default:
 		call.Path, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", asked.arguments[0]))
 	}

@@ -3,6 +3,7 @@ package ring
 import (
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,6 +130,7 @@ func TestSafeModeOutlivesEveryStartUntilItIsAccepted(t *testing.T) {
 			if status(t, in).Journal.SafeMode == nil {
 				t.Error("a start has ended safe mode")
 			}
+			wantMayPrune(t, in, false)
 			if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); !errors.Is(err, fsm.ErrRefused) {
 				t.Errorf("a purge in safe mode: %v, want refused", err)
 			}
@@ -142,9 +144,39 @@ func TestSafeModeOutlivesEveryStartUntilItIsAccepted(t *testing.T) {
 		w.command(in.Backend(nil).Accept(t.Context(), api.AcceptRequest{Reason: "the disk is new", Actor: "cli:root@test"}))
 		pass(time.Minute)
 		w.wantPodsDeleted(2)
+		wantMayPrune(t, in, true)
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+func wantMayPrune(t *testing.T, in *incarnation, want bool) {
+	t.Helper()
+	if may, err := in.MayPrune(t.Context()); err != nil || may != want {
+		t.Errorf("old files may be removed: %t, %v; want %t", may, err, want)
+	}
+}
+
+func TestNoFileIsRemovedWhileTheClockIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, store := newWorld(t), memory.New()
+		w.store = store
+		w.setClock(-3 * time.Hour)
+		in := w.start(nil)
+		pass(time.Minute)
+		wantMayPrune(t, in, false)
+		w.setClock(0)
+		pass(time.Minute)
+		wantMayPrune(t, in, true)
+		store.Break(syscall.ENOSPC) // the next change of the clock cannot be recorded
+		w.setClock(3 * time.Hour)
+		pass(time.Minute)
+		wantMayPrune(t, in, false)
+		store.Break(nil)
+		pass(time.Minute)
+		wantMayPrune(t, in, false)
+		mustStop(t, in)
 	})
 }
 

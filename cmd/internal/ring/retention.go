@@ -17,3 +17,9 @@ func (r *Ring) Needed(ctx context.Context) (func(journal.Event) bool, error) {
 	err := r.do(ctx, func(s *fsm.State) { needs = s.Needs() })
 	return func(event journal.Event) bool { return event.Seq == covered || needs.Keeps(event) }, err
 }
+
+// MayPrune reports whether old files beside the journal may be removed, see [fsm.State.MayPrune].
+func (r *Ring) MayPrune(ctx context.Context) (may bool, err error) {
+	err = r.do(ctx, func(s *fsm.State) { may = r.adrift == nil && !journal.FarApart(r.clockSkew()) && s.MayPrune() })
+	return may, err
+}

@@ -93,6 +93,7 @@ func wholeStory(t *testing.T) []journal.Event {
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeAPILost, journal.APILost{Error: "connection refused"})
 	s.tell(journal.OperatorSubject, "", "operator", 0, journal.TypeAPIRecovered, journal.APIRecovered{LostAt: began.Add(31 * time.Second)})
 	s.tell(journal.JournalSubject, "", "operator", 0, journal.TypeJournalExported, journal.JournalExported{File: "e.gz", FirstSeq: 1, LastSeq: 9, Events: 8, Kept: 1})
+	s.tell(journal.JournalSubject, "", "journal", 0, journal.TypeJournalPruned, journal.JournalPruned{File: "/d/journal-1-9.ndjson.gz", Bytes: 812, Written: began.Add(-time.Hour)})
 	s.tell(journal.JournalSubject, "", admin, 0, journal.TypeJournalImported, journal.JournalImported{File: "e.gz", FirstSeq: 1, LastSeq: 9, Events: 8})
 	s.tell(journal.JournalSubject, "", "operator", 0, journal.TypeJournalOutdated, journal.JournalOutdated{
 		LastSeq: 80, Mirrored: journal.Position{Seq: 120}, MirroredAt: began.Add(-time.Hour),

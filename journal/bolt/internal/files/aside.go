@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// asideTime is how the time is written in the name of a file that is set aside.
-const asideTime = "20060102T150405Z"
+// AsideTime is how the time is written in the name of a file that is set aside.
+const AsideTime = "20060102T150405Z"
 
 // AsideName returns a name that is not taken, with the time after prefix.
 func AsideName(prefix string, now time.Time) (string, error) {
-	base := prefix + now.UTC().Format(asideTime)
+	base := prefix + now.UTC().Format(AsideTime)
 	for name, n := base, 2; ; name, n = fmt.Sprintf("%s-%d", base, n), n+1 {
 		_, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {

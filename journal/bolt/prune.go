@@ -1,0 +1,120 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
+)
+
+// PruneOptions limit the exports beside the journal, and in the same way the damaged files.
+type PruneOptions struct {
+	// Before is the age limit: older files leave.
+	Before time.Time
+	// MaxBytes is how much the files of one kind may have together. Zero is no limit.
+	MaxBytes int64
+}
+
+// Prune removes exports and damaged files beside the journal: of each kind those with the lowest
+// numbers in their names, never the one with the highest.
+//
+// A removal is recorded as journal.pruned before it happens. Interrupted between the two, the file
+// is still there, and the next Prune records and removes it again.
+func (s *Store) Prune(ctx context.Context, options PruneOptions) error {
+	exports, err := s.aside(files.ExportBase(s.path), exportEnds, 2, 1, 3)
+	damaged, damagedErr := s.aside(s.path+files.DamagedSuffix, damagedEnds, 1, 2, 3)
+	leaving := slices.Concat(options.leaving(exports), options.leaving(damaged))
+	if err = errors.Join(err, damagedErr); err == nil && len(leaving) > 0 {
+		err = s.prune(ctx, leaving)
+	}
+	if err != nil {
+		return fmt.Errorf("remove old files beside journal %s: %w", s.path, err)
+	}
+	return nil
+}
+
+func (s *Store) prune(ctx context.Context, leaving []asideFile) error {
+	for _, old := range leaving {
+		_, err := s.Append(ctx, journal.Draft{
+			Type: journal.TypeJournalPruned, Subject: journal.JournalSubject, Actor: "journal", Payload: old.JournalPruned,
+		})
+		if err == nil {
+			err = os.Remove(old.File)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return files.SyncDirectory(filepath.Dir(s.path))
+}
+
+// leaving returns the first of the files, which are in order, that may not stay.
+func (o PruneOptions) leaving(found []asideFile) []asideFile {
+	var bytes int64
+	for _, file := range found {
+		bytes += file.Bytes
+	}
+	for i, file := range found {
+		isTooMuch := o.MaxBytes > 0 && bytes > o.MaxBytes
+		if i == len(found)-1 || !isTooMuch && !file.Written.Before(o.Before) {
+			return found[:i]
+		}
+		bytes -= file.Bytes
+	}
+	return nil
+}
+
+// asideFile is an export or a damaged file. A newer one has greater numbers.
+type asideFile struct {
+	journal.JournalPruned
+	numbers []uint64
+}
+
+// What follows the journal's name in those of its files; no file of another journal fits.
+var (
+	exportEnds  = regexp.MustCompile(`^-(\d{1,19})-(\d{1,19})(?:\.(\d{1,19}))?\.ndjson\.gz$`)
+	damagedEnds = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
+)
+
+// aside returns the files that are named base and one of ends, the oldest first: order are the
+// groups of ends by their weight. It leaves out exports that end after the journal does: they are of
+// a journal that was here before it, and are no newer than its own.
+func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []asideFile, err error) {
+	last, _, _ := s.published()
+	entries, err := os.ReadDir(filepath.Dir(base))
+	for _, entry := range entries {
+		end, isOurs := strings.CutPrefix(entry.Name(), filepath.Base(base))
+		groups := ends.FindStringSubmatch(end)
+		if !isOurs || groups == nil || !entry.Type().IsRegular() {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return nil, err
+		}
+		file := asideFile{JournalPruned: journal.JournalPruned{
+			File: filepath.Join(filepath.Dir(base), entry.Name()), Bytes: info.Size(), Written: info.ModTime().UTC(),
+		}}
+		for _, group := range order {
+			number, _ := strconv.ParseUint(groups[group], 10, 64) // an absent one is 0
+			file.numbers = append(file.numbers, number)
+		}
+		if at, err := time.Parse(files.AsideTime, end[:min(len(end), len(files.AsideTime))]); err == nil {
+			file.Written = at
+		} else if ends == damagedEnds || file.numbers[0] > last.Seq {
+			continue
+		}
+		found = append(found, file)
+	}
+	slices.SortFunc(found, func(a, b asideFile) int { return slices.Compare(a.numbers, b.numbers) })
+	return found, err
+}

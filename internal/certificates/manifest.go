@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -18,23 +19,39 @@ import (
 type Manifest struct {
 	Namespace, Name string
 	Annotations     map[string]string
-	// Container is the name of its first container, Probe where the kubelet asks that whether
-	// it is well: whether it is ready, or else whether it lives. It is empty if the kubelet
-	// does not ask by HTTP.
-	Container, Probe string
+	Containers      []Container
+}
+
+// Container is one of the containers in a static pod's manifest.
+type Container struct {
+	// Probe is the URL of the readiness probe, or else of the liveness probe; empty if neither is an httpGet probe.
+	Name, Probe string
 	// Command is what the container runs, with its arguments.
 	Command []string
 	// Startup is how long its startup probe lets it start; 0 without such a probe.
 	Startup time.Duration
 }
 
+// Component returns the container that runs a component: the one of that name, as kubeadm writes it, or the only one.
+func (m Manifest) Component(name string) (Container, error) {
+	i := slices.IndexFunc(m.Containers, func(c Container) bool { return c.Name == name })
+	if len(m.Containers) == 1 {
+		i = 0
+	}
+	if i < 0 {
+		return Container{}, fmt.Errorf("the manifest of pod %s has %d containers and none is named %s, so EKCO cannot tell which one to check; rename the right one",
+			m.Name, len(m.Containers), name)
+	}
+	return m.Containers[i], nil
+}
+
 // Flag returns the value of a flag of the command, or "". If it is there more than once, the last one counts.
-func (m Manifest) Flag(name string) (last string) {
-	for i, arg := range m.Command {
+func (c Container) Flag(name string) (last string) {
+	for i, arg := range c.Command {
 		if value, is := strings.CutPrefix(arg, name+"="); is {
 			last = value
-		} else if arg == name && i+1 < len(m.Command) {
-			last = m.Command[i+1]
+		} else if arg == name && i+1 < len(c.Command) {
+			last = c.Command[i+1]
 		}
 	}
 	return last
@@ -67,10 +84,8 @@ func (f File) Manifest() (Manifest, error) {
 		return Manifest{}, f.fail("its Pod has no name")
 	}
 	manifest := Manifest{Namespace: read.Metadata.Namespace, Name: read.Metadata.Name, Annotations: read.Metadata.Annotations}
-	if len(read.Spec.Containers) > 0 {
-		first := read.Spec.Containers[0]
-		manifest.Container, manifest.Probe = first.Name, first.probe()
-		manifest.Command, manifest.Startup = slices.Concat(first.Command, first.Args), first.Starts.time()
+	for _, c := range read.Spec.Containers {
+		manifest.Containers = append(manifest.Containers, Container{c.Name, c.probe(), slices.Concat(c.Command, c.Args), c.Starts.time()})
 	}
 	return manifest, nil
 }

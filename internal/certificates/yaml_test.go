@@ -158,9 +158,28 @@ func TestAManifestSaysWhereItsPodIsAskedWhetherItIsWell(t *testing.T) {
 			"    readinessProbe: {httpGet: {host: 10.0.0.1, path: /readyz, port: probe-port, scheme: HTTPS}}\n",
 	} {
 		read, err := File{"m.yaml", []byte(strings.Replace(manifest, "    name: kube-apiserver\nstatus", "    name: kube-apiserver\n"+probes+"status", 1))}.Manifest()
-		if err != nil || read.Probe != want || read.Container != "kube-apiserver" {
-			t.Errorf("%v: %q, want %q", err, read.Probe, want)
+		if err != nil || len(read.Containers) != 1 || read.Containers[0].Probe != want || read.Containers[0].Name != "kube-apiserver" {
+			t.Errorf("%v: %+v, want %q", err, read.Containers, want)
 		}
+	}
+}
+
+func TestAComponentIsTheContainerOfItsName(t *testing.T) {
+	for want, containers := range map[string][]string{
+		"kube-apiserver": {"sidecar", "kube-apiserver", "another"},
+		"renamed":        {"renamed"},
+		"":               {"sidecar", "renamed"},
+	} {
+		of := Manifest{Name: "kube-apiserver"}
+		for _, name := range containers {
+			of.Containers = append(of.Containers, Container{Name: name})
+		}
+		if found, err := of.Component("kube-apiserver"); found.Name != want || (err == nil) != (want != "") {
+			t.Errorf("%q: it is %q, %v", containers, found.Name, err)
+		}
+	}
+	if _, err := (Manifest{}).Component("kube-apiserver"); err == nil {
+		t.Error("a component without containers")
 	}
 }
 

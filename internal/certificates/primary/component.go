@@ -48,15 +48,19 @@ func (r *run) manifest(component string) (certificates.File, certificates.Manife
 // static is what the kubelet knows a component by. The error is fs.ErrNotExist if it is not here.
 func (r *run) static(component string) (Static, error) {
 	_, manifest, err := r.manifest(component)
-	static := Static{
-		Namespace: manifest.Namespace, Name: manifest.Name, Container: manifest.Container, Probe: manifest.Probe, Startup: manifest.Startup,
+	if err != nil {
+		return Static{}, err
 	}
-	if err != nil || manifest.Probe != "" {
+	container, err := manifest.Component(component)
+	static := Static{
+		Namespace: manifest.Namespace, Name: manifest.Name, Container: container.Name, Probe: container.Probe, Startup: container.Startup,
+	}
+	if err != nil || container.Probe != "" {
 		return static, err
 	}
-	static.Handshake = handshake(component, manifest)
+	static.Handshake = handshake(component, container)
 	i, _ := itemOf("pki/apiserver")
-	if served, errRead := i.read(r.at); errRead == nil && component == apiServer && strings.HasSuffix(manifest.Flag("--tls-cert-file"), "/"+i.shown()) {
+	if served, errRead := i.read(r.at); errRead == nil && component == apiServer && strings.HasSuffix(container.Flag("--tls-cert-file"), "/"+i.shown()) {
 		static.Serves = certificates.Fingerprint(served.leaf)
 	}
 	return static, nil
@@ -66,13 +70,13 @@ func (r *run) static(component string) (Static, error) {
 var securePorts = map[string]string{apiServer: "6443", controllerManager: "10257", scheduler: "10259"}
 
 // handshake returns the address at which a component serves TLS on its host, or "".
-func handshake(component string, manifest certificates.Manifest) string {
-	port := cmp.Or(manifest.Flag("--secure-port"), securePorts[component])
+func handshake(component string, of certificates.Container) string {
+	port := cmp.Or(of.Flag("--secure-port"), securePorts[component])
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return ""
 	}
 	host := "127.0.0.1"
-	if ip := net.ParseIP(manifest.Flag("--bind-address")); ip != nil && !ip.IsUnspecified() {
+	if ip := net.ParseIP(of.Flag("--bind-address")); ip != nil && !ip.IsUnspecified() {
 		host = ip.String()
 	}
 	return net.JoinHostPort(host, port)

@@ -48,11 +48,32 @@ func TestAnAPIServerOfAnyProbeIsRestartedOnce(t *testing.T) {
 	}
 }
 
+// sidecar puts another container before the component's own, which gets that name.
+func (w *world) sidecar(component, name string) {
+	path := "manifests/" + component + ".yaml"
+	manifest := bytes.Replace(w.Read(path), []byte("  containers:\n"), []byte("  containers:\n  - name: sidecar\n    command: [proxy, --secure-port=1]\n"+
+		"    livenessProbe: {httpGet: {path: /, port: 15021}}\n    startupProbe: {failureThreshold: 60}\n"), 1)
+	w.Write(path, 0o600, bytes.Replace(manifest, []byte("    name: "+component), []byte("    name: "+name), 1))
+}
+
+func TestASidecarIsNotTheComponent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		w.sidecar("kube-scheduler", "kube-scheduler")
+		w.rotate()
+		want := primary.Static{Namespace: "kube-system", Name: "kube-scheduler", Container: "kube-scheduler", Probe: "https://127.0.0.1:10259/healthz"}
+		if asked := w.Asked("kube-scheduler"); asked != want {
+			t.Errorf("it was asked by %+v", asked)
+		}
+	})
+}
+
 // TestWhatCannotBeAskedIsNotRestarted: its certificates stay, and the others are renewed.
 func TestWhatCannotBeAskedIsNotRestarted(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"no port":           func(w *world) { w.probed("", "--secure-port=0") },
 		"no port, by hand":  func(w *world) { w.ByHand = true; w.probed("", "--secure-port=0") },
+		"no such container": func(w *world) { w.sidecar("kube-apiserver", "api") },
 		"it is away before": func(w *world) { w.Refuses = func(string, []string) string { return "connection refused" } },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,8 +71,12 @@ func Serving(t testing.TB, ca certificates.Authority, name string, until time.Ti
 func pair(t testing.TB, ca certificates.Authority, name string, until time.Time, names []string, usages ...x509.ExtKeyUsage) (certificate, key []byte) {
 	t.Helper()
 	signer := pool()[1]
+	life := certificates.Year
+	if time.Until(until) > 2*life {
+		life = 10 * certificates.Year
+	}
 	made := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: names, NotBefore: until.Add(-certificates.Year), NotAfter: until,
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: names, NotBefore: until.Add(-life), NotAfter: until,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: usages, BasicConstraintsValid: true,
 	}, ca.Certificate, signer, ca.Key)
 	encoded, err := certificates.EncodeKey(signer)

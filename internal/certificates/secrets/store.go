@@ -31,7 +31,8 @@ type Options struct {
 	// TTL is what remains of the validity of what is to be renewed.
 	TTL time.Duration
 	// AskedEnd is set for an administrator's request: the earliest expiry at that time. Until the
-	// earliest expiry is later, everything that expires within TTL is renewed, even if it is new.
+	// earliest expiry is another one, everything that expires within TTL is renewed, even if it is new.
+	// The new one may be earlier: EKCO's certificates are valid for a year.
 	AskedEnd time.Time
 	// Off says why EKCO renews none of them; empty if it does.
 	Off string
@@ -282,7 +283,7 @@ func (o Options) expires(all []held, now time.Time) string {
 		}
 	}
 	switch {
-	case first != nil && !first.NotAfter.After(o.AskedEnd) && !now.Before(first.NotAfter.Add(-o.TTL)):
+	case first != nil && first.NotAfter.Equal(o.AskedEnd) && !now.Before(first.NotAfter.Add(-o.TTL)):
 	case due != nil:
 		first = due
 	default:

@@ -142,7 +142,11 @@ func (c container) probe() string {
 	if _, err := strconv.ParseUint(asked.Port, 10, 16); err != nil {
 		return ""
 	}
-	address := url.URL{Scheme: "http", Host: net.JoinHostPort(cmp.Or(asked.Host, "127.0.0.1"), asked.Port), Path: asked.Path}
+	address, err := url.Parse(asked.Path) // as the kubelet does: it may have a query
+	if err != nil {
+		address = &url.URL{Path: asked.Path}
+	}
+	address.Scheme, address.Host = "http", net.JoinHostPort(cmp.Or(asked.Host, "127.0.0.1"), asked.Port)
 	if asked.Scheme == "HTTPS" {
 		address.Scheme = "https"
 	}

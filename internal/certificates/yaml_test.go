@@ -153,7 +153,10 @@ func TestAManifestSaysWhereItsPodIsAskedWhetherItIsWell(t *testing.T) {
 	for want, probes := range map[string]string{
 		"":                                "",
 		"https://127.0.0.1:10259/healthz": "    livenessProbe: {httpGet: {host: 127.0.0.1, path: /healthz, port: 10259, scheme: HTTPS}}\n",
-		"http://127.0.0.1:2381/health":    "    livenessProbe: {httpGet: {path: /health, port: 2381}}\n",
+		"http://127.0.0.1:2381/readyz?exclude=etcd&verbose": "    livenessProbe: {httpGet: {path: \"/readyz?exclude=etcd&verbose\", port: 2381}}\n",
+		"http://127.0.0.1:2381/a%2Fb":                       "    livenessProbe: {httpGet: {path: /a%2Fb, port: 2381}}\n",
+		"http://127.0.0.1:2381/%25zz":                       "    livenessProbe: {httpGet: {path: /%zz, port: 2381}}\n",
+		"http://127.0.0.1:2381/health":                      "    livenessProbe: {httpGet: {path: /health, port: 2381}}\n",
 		"https://10.0.0.1:6443/readyz": "    ports: [{name: probe-port, containerPort: 6443}]\n    livenessProbe: {httpGet: {path: /livez, port: 1}}\n" +
 			"    readinessProbe: {httpGet: {host: 10.0.0.1, path: /readyz, port: probe-port, scheme: HTTPS}}\n",
 	} {

@@ -47,8 +47,9 @@ type around struct {
 	cluster []journal.CSRClaim
 	subnets []subnet
 	// services has, by each short name that resolves to a Service in some pod, NAMESPACE/NAME of one of them.
-	services map[string]string
-	unknown  string
+	// addresses has the same by their addresses, and by the host names of their load balancers.
+	services, addresses map[string]string
+	unknown             string
 }
 
 // subnet is addresses that no machine may have.
@@ -105,7 +106,7 @@ func (s *surroundings) forget(old *look) {
 }
 
 func (c *Client) lookAnew(ctx context.Context) (*around, error) {
-	all := &around{nodes: make(map[string]*journal.CSRNode), services: make(map[string]string)}
+	all := &around{nodes: make(map[string]*journal.CSRNode), services: make(map[string]string), addresses: make(map[string]string)}
 	err := errors.Join(c.readNodes(ctx, all), c.readServices(ctx, all), c.readCluster(ctx, all))
 	switch {
 	case err == nil:
@@ -138,7 +139,7 @@ func (c *Client) readNodes(ctx context.Context, all *around) error {
 // servicesPerPage bounds the memory of one list.
 const servicesPerPage = 500
 
-// readServices reads the short names by which pods find Services, in all namespaces.
+// readServices reads the short names by which pods find Services, and their addresses, in all namespaces.
 func (c *Client) readServices(ctx context.Context, all *around) error {
 	for options := (metav1.ListOptions{Limit: servicesPerPage}); ; {
 		var list corev1.ServiceList
@@ -152,11 +153,23 @@ func (c *Client) readServices(ctx context.Context, all *around) error {
 					all.services[strings.Clone(name)] = of
 				}
 			}
+			for _, address := range addressesOf(&service) {
+				all.addresses[journal.CanonicalName(printed(address))] = of
+			}
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return nil
 		}
 	}
+}
+
+// addressesOf are those under which clients reach a Service. A headless one has the cluster IP "None".
+func addressesOf(service *corev1.Service) []string {
+	addresses := slices.Concat([]string{service.Spec.ClusterIP}, service.Spec.ClusterIPs, service.Spec.ExternalIPs)
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		addresses = append(addresses, ingress.IP, ingress.Hostname)
+	}
+	return slices.DeleteFunc(addresses, func(address string) bool { return address == "" || address == corev1.ClusterIPNone })
 }
 
 func (c *Client) list(ctx context.Context, resource string, options *metav1.ListOptions, into runtime.Object) error {
@@ -337,7 +350,7 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 	return found.For(request)
 }
 
-// ofService says which Service, or which of its pods, has a short name. The long ones (….svc and
+// ofService says which Service, or which of its pods, has a short name or an address. The long ones (….svc and
 // ….svc.cluster.local) are refused without a look at the cluster.
 func (a *around) ofService(name string) []journal.CSRClaim {
 	canonical := journal.CanonicalName(name)
@@ -346,6 +359,11 @@ func (a *around) ofService(name string) []journal.CSRClaim {
 		if of := a.services[known]; of != "" {
 			return []journal.CSRClaim{{Name: name, By: "a name by which pods find Service " + of}}
 		}
+	}
+	// A control-plane endpoint may be a Service's, too: then it is judged as the endpoint.
+	isCluster := func(claim journal.CSRClaim) bool { return journal.CanonicalName(claim.Name) == canonical }
+	if of := a.addresses[canonical]; of != "" && !slices.ContainsFunc(a.cluster, isCluster) {
+		return []journal.CSRClaim{{Name: name, By: "an address of Service " + of}}
 	}
 	return nil
 }

@@ -303,6 +303,35 @@ func TestNamesThatResolveToAServiceAreTheServices(t *testing.T) {
 	}
 }
 
+// TestAddressesOfServicesAreTheServices: what clients reach a Service by is no node's, unless kubeadm has it as
+// the control plane's.
+func TestAddressesOfServicesAreTheServices(t *testing.T) {
+	s, client := newServer(t)
+	s.kubeadm(map[string]string{"ClusterConfiguration": "controlPlaneEndpoint: 10.0.0.100:6443\napiServer:\n  certSANs: [10.0.0.101]\n"})
+	status := corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{
+		{IP: "10.0.0.60"}, {Hostname: "web.example.com"}, {IP: "10.0.0.100"}, {IP: "10.0.0.101"}, {IP: "10.96.0.1"},
+	}}}
+	s.answers["GET /api/v1/services"] = corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, Items: []corev1.Service{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "headless"}, Spec: corev1.ServiceSpec{ClusterIP: "None", ClusterIPs: []string{"None"}}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web"}, Status: status, Spec: corev1.ServiceSpec{
+			ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7", "fd00:96::7"}, ExternalIPs: []string{"10.0.0.50"},
+		}},
+	}}
+	for name, want := range map[string]string{
+		"10.96.0.7": "Service a/web", "fd00:96:0::7": "Service a/web", "10.0.0.50": "Service a/web", "10.0.0.60": "Service a/web", "Web.example.com": "Service a/web",
+		"10.0.0.100": "the endpoint", "10.0.0.101": "a name of the API servers", "10.96.0.1": "the Kubernetes API", "10.0.0.1": "", "none": "",
+	} {
+		around, err := client.Around(t.Context(), time.Now(), asked(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims := around[0].Cluster
+		if want == "" && len(claims) > 0 || want != "" && (len(claims) == 0 || slices.ContainsFunc(claims, func(c journal.CSRClaim) bool { return !strings.Contains(c.By, want) })) {
+			t.Errorf("%s is %+v", name, claims)
+		}
+	}
+}
+
 func TestOfManyWhoHaveANameAFewAreTold(t *testing.T) {
 	s, client := newServer(t)
 	all := []corev1.Node{node("w1", false, "10.0.0.1")}

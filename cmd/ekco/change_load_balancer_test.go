@@ -190,6 +190,8 @@ func TestNothingIsAskedForThatMakesNoSense(t *testing.T) {
 		"":                                "give the API server's address: --server=https://localhost:6444; nothing was changed",
 		"--server=localhost:6444":         `server "localhost:6444" is none: it has no scheme; want such as https://localhost:6444 or https://lb.example.com; nothing was changed`,
 		"--server=https://":               `server "https://" is none: it has no host; want such as https://localhost:6444 or https://lb.example.com; nothing was changed`,
+		"--server=http://a":               `server "http://a" is none: its scheme is not https; want such as https://localhost:6444 or https://lb.example.com; nothing was changed`,
+		"--server=https://a/?token=b":     `server "https://a/?REDACTED" is none: it has more than a host, a port and a path; want such as https://localhost:6444 or https://lb.example.com; nothing was changed`,
 		"--server=https://a --timeout=0s": "--timeout is 0s: want a duration above zero, like 8m; nothing was changed",
 	} {
 		d.results(d.changes(o, strings.Fields(args)...), exitUsage, want)

@@ -85,6 +85,11 @@ func TestPasswordIsRedacted(t *testing.T) {
 		"admin:hunter2@lb":                 "REDACTED@lb",
 		"admin:hunter2@https://lb":         "REDACTED@https://lb",
 		"https://lb.example.com:6443/path": "https://lb.example.com:6443/path",
+		"https://lb/?token=hunter2":        "https://lb/?REDACTED",
+		"https://lb/#hunter2":              "https://lb/#REDACTED",
+		"https://lb/?token=hunter2@a":      "https://REDACTED@a",
+		"https://a:hunter2@lb?t=hunter2":   "https://REDACTED@lb?REDACTED",
+		"https://a:hun?ter2@lb":            "https://REDACTED@lb",
 	} {
 		_, changes, err := SetServer([]byte("clusters:\n- {name: a, cluster: {server: \""+server+"\"}}\n"), balancer)
 		if diff := cmp.Diff([]Change{{"a", want}}, changes); err != nil || diff != "" {
@@ -125,7 +130,7 @@ func TestWhatIsNoKubeconfigIsAnError(t *testing.T) {
 
 func TestWhatIsNoServerIsAnError(t *testing.T) {
 	for server, want := range map[string]string{
-		"": "no scheme", "localhost:6444": "no scheme", "10.0.0.1": "no scheme", "//a": "no scheme", "ftp://a": `its scheme is neither https nor http`, "HTTPS://a": "its scheme is neither",
+		"": "no scheme", "localhost:6444": "no scheme", "10.0.0.1": "no scheme", "//a": "no scheme", "ftp://a": "its scheme is not https", "http://a": "its scheme is not https", "HTTPS://a": "its scheme is not https",
 		"https://": "no host", "https://:6444": "no host", "https:///a": "no host", "https://a b": "no URL", "https://a\nb": "no URL",
 		"https://fd00::1:6444": "", "https://[fd00::1": "no URL", "https://[a:b]": "", "https://[fd00::1%25eth0]": "no address",
 		"https://a:x": "no URL", "https://a:": "port is missing", "https://a:0": "port is none", "https://a:65536": "port is none",
@@ -139,7 +144,7 @@ func TestWhatIsNoServerIsAnError(t *testing.T) {
 			t.Errorf("%q: %v", server, by)
 		}
 	}
-	for _, server := range []string{balancer, "https://lb.example.com", "http://10.0.0.1:8080", "https://[fd00::1]", "https://[fd00::1]:6444", "https://a/k8s/clusters/c-1", "https://A-1.example.com:443/"} {
+	for _, server := range []string{balancer, "https://lb.example.com", "https://10.0.0.1:8080", "https://[fd00::1]", "https://[fd00::1]:6444", "https://a/k8s/clusters/c-1", "https://A-1.example.com:443/"} {
 		if err := CheckServer(server); err != nil {
 			t.Error(err)
 		}

@@ -134,8 +134,11 @@ func await(ctx context.Context, timeout time.Duration, ask func(context.Context)
 	return last
 }
 
-// get reads an object with these credentials on a new connection.
+// get reads an object with these credentials on a new connection, and only over TLS.
 func get(ctx context.Context, config *rest.Config, server, path string, into any) error {
+	if !strings.HasPrefix(server, "https://") {
+		return errors.New("its scheme is not https, so no credentials are sent to it")
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	tls, err := rest.TLSConfigFor(config)

@@ -97,6 +97,19 @@ func TestAServerOfAnotherCAIsAskedNothing(t *testing.T) {
 	}
 }
 
+func TestNothingIsAskedWithoutTLS(t *testing.T) {
+	asked := false
+	file, _ := leased(t, ofToken, nil)
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = true
+		serves(t, http.StatusOK, renewedAt)(w, r)
+	}))
+	defer plain.Close()
+	if _, err := file.LeaseRenewed(t.Context(), plain.URL, "worker-1"); err == nil || asked {
+		t.Errorf("%v; asked: %v", err, asked)
+	}
+}
+
 // TestAPodIsAwaitedThroughAnAddressOfTheHost: the server there has the certificate of the kubeconfig's server.
 func TestAPodIsAwaitedThroughAnAddressOfTheHost(t *testing.T) {
 	t.Parallel()

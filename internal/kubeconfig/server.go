@@ -11,7 +11,7 @@ import (
 
 // plainURL matches addresses that need no quotes in YAML, except for brackets, and no
 // escapes within quotes.
-var plainURL = regexp.MustCompile(`^https?://[A-Za-z0-9._~%:\[\]/-]+$`)
+var plainURL = regexp.MustCompile(`^https://[A-Za-z0-9._~%:\[\]/-]+$`)
 
 // CheckServer returns an error unless server can be the address of an API server.
 func CheckServer(server string) error {
@@ -27,8 +27,8 @@ func wrong(server string) string {
 	switch {
 	case !has:
 		return "it has no scheme"
-	case scheme != "https" && scheme != "http":
-		return "its scheme is neither https nor http"
+	case scheme != "https": // over http nothing proves the server, and a token is sent in plain text
+		return "its scheme is not https"
 	}
 	parsed, err := url.Parse(server)
 	if err != nil {
@@ -56,9 +56,12 @@ func isIPv6(host string) bool {
 	return err == nil && address.Is6() && address.Zone() == ""
 }
 
-// Redacted returns an address without the user and the password that it may contain. All before the last
-// "@" counts as such, since the address may be no valid URL.
+// Redacted returns an address without the user, the password and the query that it may contain. All before
+// the last "@" counts as such, since the address may be no valid URL.
 func Redacted(server string) string {
+	if query := strings.IndexAny(server, "?#"); query > strings.LastIndexByte(server, '@') {
+		server = server[:query+1] + "REDACTED"
+	}
 	at := strings.LastIndexByte(server, '@')
 	if at < 0 {
 		return server

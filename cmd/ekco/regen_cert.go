@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/config"
+	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
 func newRegenCertCommand(a *app) *cobra.Command {
@@ -37,9 +38,13 @@ command line or the configuration makes no sense.`,
 			}
 			serviceHost, _ := a.env("KUBERNETES_SERVICE_HOST") // the kubelet sets it in pods
 			names := certificates.APIServerNames{Dir: cfg.CertificatesDir, Add: add, Drop: drop, ServiceHost: serviceHost, Force: force, Renewal: certificates.Renewal{Now: a.now()}}
-			if names.NodeName, err = os.Hostname(); err != nil {
-				return err
+			host, _ := a.env(hosttask.EnvNode)
+			if host == "" {
+				if host, err = os.Hostname(); err != nil {
+					return err
+				}
 			}
+			names.NodeName = strings.TrimPrefix(host, "regen-cert-") // the installer of kURL runs it in pod regen-cert-NODE
 			changed, err := names.Change(cmd.Context())
 			if err != nil {
 				return err

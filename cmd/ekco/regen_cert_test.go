@@ -32,6 +32,11 @@ func TestRegenCertChangesTheNamesAndSaysWhich(t *testing.T) {
 		"The API server's certificate has these names already: kubernetes, lb.example.com, 10.0.0.9\n", "")
 	d.expect(d.types("regen-cert", pki, "lb.example.com"), exitUsage, "", "takes no argument")
 	d.expect(d.types("regen-cert", pki, "--drop-alt-names=10.0.0.9"), exitFailed, "", "--force")
+	for _, host := range []string{"lb.example.com", "regen-cert-lb.example.com"} { // the node's name, and that of the installer's pod
+		d.env["HOSTNAME"] = host
+		d.expect(d.types("regen-cert", pki, "--drop-alt-names=lb.example.com"), exitFailed, "", "the name of this node")
+	}
+	d.env["HOSTNAME"] = "p1"
 	if err := os.Remove(filepath.Join(dir, "ca.key")); err != nil {
 		t.Fatal(err)
 	}

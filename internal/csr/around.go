@@ -47,9 +47,10 @@ type around struct {
 	cluster []journal.CSRClaim
 	subnets []subnet
 	// services has, by each short name that resolves to a Service in some pod, NAMESPACE/NAME of one of them.
-	// addresses has the same by their addresses, and by the host names of their load balancers.
-	services, addresses map[string]string
-	unknown             string
+	// inner has the same by their cluster IPs, outer by their external addresses and the host names of their load
+	// balancers.
+	services, inner, outer map[string]string
+	unknown                string
 }
 
 // subnet is addresses that no machine may have.
@@ -106,7 +107,7 @@ func (s *surroundings) forget(old *look) {
 }
 
 func (c *Client) lookAnew(ctx context.Context) (*around, error) {
-	all := &around{nodes: make(map[string]*journal.CSRNode), services: make(map[string]string), addresses: make(map[string]string)}
+	all := &around{nodes: make(map[string]*journal.CSRNode), services: make(map[string]string), inner: make(map[string]string), outer: make(map[string]string)}
 	err := errors.Join(c.readNodes(ctx, all), c.readServices(ctx, all), c.readCluster(ctx, all))
 	switch {
 	case err == nil:
@@ -153,9 +154,7 @@ func (c *Client) readServices(ctx context.Context, all *around) error {
 					all.services[strings.Clone(name)] = of
 				}
 			}
-			for _, address := range addressesOf(&service) {
-				all.addresses[journal.CanonicalName(printed(address))] = of
-			}
+			all.addAddresses(&service, of)
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return nil
@@ -163,13 +162,20 @@ func (c *Client) readServices(ctx context.Context, all *around) error {
 	}
 }
 
-// addressesOf are those under which clients reach a Service. A headless one has the cluster IP "None".
-func addressesOf(service *corev1.Service) []string {
-	addresses := slices.Concat([]string{service.Spec.ClusterIP}, service.Spec.ClusterIPs, service.Spec.ExternalIPs)
-	for _, ingress := range service.Status.LoadBalancer.Ingress {
-		addresses = append(addresses, ingress.IP, ingress.Hostname)
+// addAddresses notes the addresses by which clients reach a Service. A headless one has the cluster IP "None".
+func (a *around) addAddresses(service *corev1.Service, of string) {
+	for _, address := range append(service.Spec.ClusterIPs, service.Spec.ClusterIP) {
+		if address != corev1.ClusterIPNone {
+			a.inner[journal.CanonicalName(printed(address))] = of
+		}
 	}
-	return slices.DeleteFunc(addresses, func(address string) bool { return address == "" || address == corev1.ClusterIPNone })
+	external := service.Spec.ExternalIPs
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		external = append(external, ingress.IP, ingress.Hostname)
+	}
+	for _, address := range external {
+		a.outer[journal.CanonicalName(printed(address))] = of
+	}
 }
 
 func (c *Client) list(ctx context.Context, resource string, options *metav1.ListOptions, into runtime.Object) error {
@@ -340,7 +346,7 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 	own := journal.KubeletOf(request.Requester)
 	found := journal.CSRAround{Node: a.nodes[own], Cluster: slices.Clip(a.cluster), Unknown: a.unknown}
 	for _, name := range request.Names() {
-		found.Cluster = append(append(found.Cluster, a.inSubnet(name)...), a.ofService(name)...)
+		found.Cluster = append(append(found.Cluster, a.inSubnet(name)...), a.ofService(name, found.Node)...)
 		for _, claim := range by[journal.CanonicalName(name)] {
 			if claim.node != own && len(found.Others) < maxClaims {
 				found.Others = append(found.Others, journal.CSRClaim{Name: name, By: claim.by})
@@ -351,8 +357,10 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 }
 
 // ofService says which Service, or which of its pods, has a short name or an address. The long ones (….svc and
-// ….svc.cluster.local) are refused without a look at the cluster.
-func (a *around) ofService(name string) []journal.CSRClaim {
+// ….svc.cluster.local) are refused without a look at the cluster. A Service may have the addresses of nodes as external
+// ones: in externalIPs, or from a load balancer that runs on the nodes. So a node keeps its InternalIP, without which the
+// API server would not reach its kubelet.
+func (a *around) ofService(name string, node *journal.CSRNode) []journal.CSRClaim {
 	canonical := journal.CanonicalName(name)
 	_, parent, _ := strings.Cut(canonical, ".")
 	for _, known := range []string{canonical, parent} {
@@ -360,9 +368,14 @@ func (a *around) ofService(name string) []journal.CSRClaim {
 			return []journal.CSRClaim{{Name: name, By: "a name by which pods find Service " + of}}
 		}
 	}
+	isName := func(other string) bool { return journal.CanonicalName(other) == canonical }
+	of := a.inner[canonical]
+	if of == "" && (node == nil || !slices.ContainsFunc(node.InternalIPs, isName)) {
+		of = a.outer[canonical]
+	}
 	// A control-plane endpoint may be a Service's, too: then it is judged as the endpoint.
-	isCluster := func(claim journal.CSRClaim) bool { return journal.CanonicalName(claim.Name) == canonical }
-	if of := a.addresses[canonical]; of != "" && !slices.ContainsFunc(a.cluster, isCluster) {
+	isEndpoint := slices.ContainsFunc(a.cluster, func(claim journal.CSRClaim) bool { return isName(claim.Name) })
+	if of != "" && canonical != "" && !isEndpoint {
 		return []journal.CSRClaim{{Name: name, By: "an address of Service " + of}}
 	}
 	return nil

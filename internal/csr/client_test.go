@@ -304,7 +304,7 @@ func TestNamesThatResolveToAServiceAreTheServices(t *testing.T) {
 }
 
 // TestAddressesOfServicesAreTheServices: what clients reach a Service by is no node's, unless kubeadm has it as
-// the control plane's.
+// the control plane's, or it is the node's InternalIP and not a cluster IP.
 func TestAddressesOfServicesAreTheServices(t *testing.T) {
 	s, client := newServer(t)
 	s.kubeadm(map[string]string{"ClusterConfiguration": "controlPlaneEndpoint: 10.0.0.100:6443\napiServer:\n  certSANs: [10.0.0.101]\n"})
@@ -314,7 +314,7 @@ func TestAddressesOfServicesAreTheServices(t *testing.T) {
 	s.answers["GET /api/v1/services"] = corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, Items: []corev1.Service{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "headless"}, Spec: corev1.ServiceSpec{ClusterIP: "None", ClusterIPs: []string{"None"}}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web"}, Status: status, Spec: corev1.ServiceSpec{
-			ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7", "fd00:96::7"}, ExternalIPs: []string{"10.0.0.50"},
+			ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7", "fd00:96::7"}, ExternalIPs: []string{"10.0.0.50", "10.0.0.1"},
 		}},
 	}}
 	for name, want := range map[string]string{

@@ -24,11 +24,12 @@ const StepPointMinio = "point-service"
 // Its input is a [MinioMove].
 const ActionMoveMinio ActionKind = "move-minio"
 
-// Its steps: MinIO looks whether all data is on all drives, where the replica runs; the claim
+// Its steps: a look for objects below others; MinIO looks whether all data is on all drives, where the replica runs; the claim
 // and the pod are deleted, and another pod is waited for, until MinIO restores nothing any
 // more; and MinIO looks once more, since that it restores nothing does not say that all is
 // there. The looks leave a [MinioLooked].
 const (
+	StepLookBelowMinio   = "look-below"
 	StepLookBeforeMinio  = "look-before"
 	StepDeleteMinioClaim = "delete-claim"
 	StepDeleteMinioPod   = "delete-pod"

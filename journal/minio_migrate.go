@@ -6,10 +6,10 @@ import "time"
 // all data.
 const ActionMigrateMinio ActionKind = "migrate-minio"
 
-// Its steps: buckets, settings, users and policies; the objects, while the single one
+// Its steps: a look for objects below others; buckets, settings, users and policies; the objects, while the single one
 // serves; what changed meanwhile, and a look at everything; the switch; that the highly
 // available one serves for long enough; a look at what it lacks, where somebody else had the
-// Service lead there; and the end of the single one.
+// Service lead there; another look for objects below others; and the end of the single one.
 const (
 	StepCompareMinio          = "compare"
 	StepPrepareMinio          = "prepare"
@@ -17,6 +17,7 @@ const (
 	StepCatchUpMinio          = "catch-up"
 	StepCutOverMinio          = "cut-over"
 	StepAwaitServedMinio      = "await-served"
+	StepLookBelowAgainMinio   = "look-below-again"
 	StepDeleteMinioDeployment = "delete-deployment"
 	StepDeleteSingleClaim     = "delete-claim"
 )

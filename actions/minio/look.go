@@ -185,11 +185,16 @@ func (c *copies) remember(found journal.MinioLooked) {
 
 // rests holds a step for what its last look found, until it is looked again.
 func (c *copies) rests(record journal.ActionRecord, step string) actions.Verdict {
+	return rests(record, step, c.settle)
+}
+
+// rests is that with the first pause.
+func rests(record journal.ActionRecord, step string, first time.Duration) actions.Verdict {
 	found, err := outputOf[journal.MinioLooked](record, step)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	rest := actions.Doubled(c.settle, lookRestMost, found.Tries-1)
+	rest := actions.Doubled(first, lookRestMost, found.Tries-1)
 	// A retry, which forgets the attempts, looks at once.
 	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, rest) {
 		return actions.Pass()

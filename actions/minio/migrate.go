@@ -89,6 +89,8 @@ func migrating(m *migrator) actions.Definition {
 			journal.StepCompareMinio, journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
 		},
 		Steps: map[string]actions.Step{
+			journal.StepLookBelowMinio:        lookBelow{m.api, m.sourceDrive},
+			journal.StepLookBelowAgainMinio:   lookBelow{m.api, m.sourceDrive},
 			journal.StepCompareMinio:          compare{m},
 			journal.StepPrepareMinio:          prepare{m},
 			journal.StepCopyMinio:             copying{m},
@@ -154,6 +156,7 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 	if !shall.HandOver {
 		// What takes long has no domain, so that nobody waits for it.
 		steps = []journal.PlannedStep{
+			planned(journal.StepLookBelowMinio, lookTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNothingNested),
 			planned(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNoBypass, MinioHealthy, MinioBothAnswer, MinioNothingForeign),
 			planned(journal.StepCopyMinio, copyTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioRoom, MinioCarriedOver),
 			planned(journal.StepCatchUpMinio, catchUpTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioSourceCalm),
@@ -166,7 +169,10 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 	if shall.HandOver && (!shall.Switched || shall.From != shall.Deployment) {
 		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNothingLacks))
 	}
-	steps = append(steps, planned(journal.StepDeleteMinioDeployment, deleteTimeout, storage, MinioStillServed))
+	steps = append(steps,
+		planned(journal.StepLookBelowAgainMinio, lookTimeout, actions.NoDomains, MinioStillServed, MinioNothingNested),
+		planned(journal.StepDeleteMinioDeployment, deleteTimeout, storage, MinioStillServed),
+	)
 	if shall.Claim != "" {
 		steps = append(steps, planned(journal.StepDeleteSingleClaim, deleteTimeout, storage, MinioStillServed))
 	}

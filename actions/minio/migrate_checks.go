@@ -72,7 +72,7 @@ func (m *migrator) preflights() map[string]actions.Preflight {
 	all := map[string]actions.Preflight{MinioHealthy: healthy(m.api)}
 	for name, check := range map[string]actions.PreflightFunc{
 		MinioStillToMigrate: m.stillToMigrate, MinioSourceRuns: m.sourceRuns, MinioBothAnswer: m.bothAnswer, MinioRoom: m.room,
-		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.tried,
+		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioNothingNested: nothingNested, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.tried,
 		MinioKeptLongEnough: m.keptLongEnough, MinioStillServed: m.stillServed,
 	} {
 		all[name] = check
@@ -297,6 +297,9 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		return actions.PassBecause(verdict.Reason + ": the claim minio-pv-claim is kept").About(verdict.Key)
 	case verdict.Kind != actions.VerdictPass:
 		return verdict
+	}
+	if !looksBelow(record, journal.StepLookBelowAgainMinio) && !record.PastNoReturn {
+		return actions.Abandon("an earlier EKCO planned it, which did not look for objects below other objects before the single MinIO is deleted").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
 		return actions.Abandon("Service minio leads nowhere since it led to ha-minio: it is repaired first").About("disabled")

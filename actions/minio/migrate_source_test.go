@@ -134,7 +134,7 @@ func TestNobodyWritesThroughAnotherPod(t *testing.T) {
 					}
 					b.Hang(false)
 					if after == "requested" {
-						b.held(journal.StepPrepareMinio, MinioSourceRuns, test.want)
+						b.held(journal.StepLookBelowMinio, MinioSourceRuns, test.want)
 					} else {
 						b.held(journal.StepCutOverMinio, MinioSuccessor, test.want)
 					}
@@ -194,16 +194,19 @@ func TestOtherServicesThatLeadToTheSingleMinIOHoldIt(t *testing.T) {
 // TestAPortOfTheNodeThatLeadsToTheSingleMinIOHoldsIt: the pod that takes the other's place has it,
 // too.
 func TestAPortOfTheNodeThatLeadsToTheSingleMinIOHoldsIt(t *testing.T) {
-	for name, spec := range map[string]map[string]any{
-		"a port":        {"nodeName": "a", "containers": []any{map[string]any{"ports": []any{map[string]any{"containerPort": 9000}, map[string]any{"containerPort": 9001, "hostPort": 9001}}}}},
-		"all its ports": {"nodeName": "a", "hostNetwork": true},
+	for name, on := range map[string]func(spec map[string]any){
+		"a port": func(spec map[string]any) {
+			ports := []any{map[string]any{"containerPort": 9000}, map[string]any{"containerPort": 9001, "hostPort": 9001}}
+			spec["containers"] = append(spec["containers"].([]any), map[string]any{"ports": ports})
+		},
+		"all its ports": func(spec map[string]any) { spec["hostNetwork"] = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
 				b := grown(w)
 				pod := minio.SinglePodRef(miniosim.Namespace, "minio-5d9c-1")
 				was := b.Object(pod)["spec"]
-				b.Edit(pod, func(o map[string]any) { o["spec"] = spec })
+				b.Edit(pod, func(o map[string]any) { on(o["spec"].(map[string]any)) })
 				b.asks()
 				r := b.start()
 				b.held(journal.StepPrepareMinio, MinioNoBypass, "leads to the single MinIO: hostPort or hostNetwork of Deployment minio; its clients")
@@ -270,7 +273,7 @@ func TestATaintThatNoSuccessorWouldTolerateHoldsTheSwitch(t *testing.T) {
 				b := grown(w)
 				b.Edit(minio.NodeRef("a"), func(o map[string]any) { o["spec"] = map[string]any{"taints": test.taints} })
 				b.Edit(minio.SinglePodRef(miniosim.Namespace, "minio-5d9c-1"), func(o map[string]any) {
-					o["spec"] = map[string]any{"nodeName": "a", "tolerations": test.tolerations}
+					o["spec"].(map[string]any)["tolerations"] = test.tolerations
 				})
 				b.asks()
 				r := b.start()

@@ -43,6 +43,7 @@ func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Def
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
 		Plan: planMove(api), Needed: []string{journal.StepLookBeforeMinio, journal.StepLookAfterMinio},
 		Steps: map[string]actions.Step{
+			journal.StepLookBelowMinio:   lookBelow{api, replicaDrives(api)},
 			journal.StepLookBeforeMinio:  lookThrough{copies: all},
 			journal.StepDeleteMinioClaim: deleteClaim{api},
 			journal.StepDeleteMinioPod:   deletePod{api, all, changed},
@@ -50,8 +51,8 @@ func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Def
 			journal.StepLookAfterMinio:   lookThrough{all, displaced{api, nodes}.other},
 		},
 		Preflights: map[string]actions.Preflight{
-			MinioStillToMove: stillToMove{api, nodes},
-			MinioCanSpare:    canSpare{api, all}, MinioReplicaBack: replicaBack{api, all},
+			MinioStillToMove: stillToMove{api, nodes}, MinioNothingNested: actions.PreflightFunc(nothingNested),
+			MinioCanSpare: canSpare{api, all}, MinioReplicaBack: replicaBack{api, all},
 		},
 	}
 }
@@ -89,6 +90,7 @@ func moveSteps(runs, claim bool) []journal.PlannedStep {
 		step.After, last = last, []string{step.ID}
 		steps = append(steps, step)
 	}
+	then(planned(journal.StepLookBelowMinio, lookTimeout, actions.NoDomains, MinioStillToMove, MinioNothingNested))
 	if runs {
 		then(planned(journal.StepLookBeforeMinio, lookTimeout, actions.NoDomains, MinioStillToMove, MinioCanSpare))
 	}

@@ -423,7 +423,7 @@ func TestWithNoReadyNodeNothingIsMoved(t *testing.T) {
 		}
 		r := w.Start(w.Config(s.definitions()))
 		w.Pass(time.Hour)
-		s.held(journal.StepLookBeforeMinio, MinioStillToMove, "no node is ready")
+		s.held(journal.StepLookBelowMinio, MinioStillToMove, "no node is ready")
 		if len(s.Effects()) != 0 {
 			t.Errorf("deleted were %q", s.took())
 		}

@@ -41,6 +41,9 @@ func (p stillToMove) Check(ctx context.Context, record journal.ActionRecord) act
 	if record.PastNoReturn {
 		return actions.Pass() // what has lost its volume must have another one
 	}
+	if !looksBelow(record, journal.StepLookBelowMinio) {
+		return actions.Abandon("an earlier EKCO planned it, which did not look for objects below other objects").About("unlooked")
+	}
 	if pod, exists := live.Pod(asked.Pod.UID); claimless(record) && (!exists || pod.State == journal.MinioPodEnds) {
 		return actions.Pass() // all is done, perhaps by an EKCO that could not say so any more
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/config"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/podexec"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 	observersminio "github.com/replicatedhq/ekco/observers/minio"
@@ -17,7 +18,11 @@ import (
 // minioOf is what EKCO does about MinIO.
 func minioOf(c cluster) ring.Capability {
 	nudge, off := &observers.Nudge{}, minioOff(c.cfg)
-	in := func(namespace string) minio.API { return minio.NewClient(c.objects, minio.NewHTTP(), namespace) }
+	servers := struct {
+		minio.HTTP
+		*podexec.Client
+	}{minio.NewHTTP(), c.exec}
+	in := func(namespace string) minio.API { return minio.NewClient(c.objects, servers, namespace) }
 	return ring.Capability{
 		Fsm:    fsmminio.WithMigration(),
 		Policy: fsmminio.Policy{Off: off, Patience: c.cfg.MinioVolumeWait, Migrates: true},

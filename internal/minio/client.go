@@ -45,6 +45,9 @@ type API interface {
 	Running(ctx context.Context) ([]Running, error)
 	// Ask asks all replicas that run, side by side.
 	Ask(ctx context.Context, question Question) []Said
+	// Nested returns some of the objects on the drives of a pod, of either MinIO, that lie below
+	// another object.
+	Nested(ctx context.Context, pod string) ([]Nested, error)
 	// Claim returns the claim of a replica's pod, and whether there is one.
 	Claim(ctx context.Context, pod string) (Claim, bool, error)
 	// DeleteClaim and DeletePod delete what has that UID. A claim stays as long as a pod

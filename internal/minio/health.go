@@ -10,13 +10,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
 // Port is where each replica serves, and is asked for its health.
 const Port = "9000"
 
-// Servers asks single servers of MinIO how they, and all together, are.
+// Servers asks single servers of MinIO how they, and all together, are, and runs programs beside
+// them.
 type Servers interface {
+	// Exec runs a program in a container of a server's pod, as [podexec.Client.Exec] does.
+	Exec(ctx context.Context, pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
 	// Health asks the server at that address: a host, and a port unless it is [Port]. An
 	// error says that there was no answer that could be understood.
 	Health(ctx context.Context, address string, question Question) (Answer, error)
@@ -48,12 +53,10 @@ type Answer struct {
 // healthTimeout bounds a question: MinIO itself gives up asking its peers after 10 s.
 const healthTimeout = 5 * time.Second
 
-// HTTP are the [Servers] of a real cluster.
+// HTTP are the [Servers] of a real cluster, but for Exec.
 type HTTP struct {
 	client *http.Client
 }
-
-var _ Servers = HTTP{}
 
 // NewHTTP returns them. No connection outlasts its question.
 func NewHTTP() HTTP {

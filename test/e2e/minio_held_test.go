@@ -63,7 +63,7 @@ func effect(name string) func(*http.Request) bool {
 }
 
 // migrationHeldBeforeTheSwitch: only real components show that clients keep using the single MinIO while it
-// refuses EKCO's credentials, and while its node is cordoned.
+// has an object that it does not list, refuses EKCO's credentials, and while its node is cordoned.
 func migrationHeldBeforeTheSwitch(m *minioCluster) {
 	t := m.t
 	m.installMinio()
@@ -71,9 +71,13 @@ func migrationHeldBeforeTheSwitch(m *minioCluster) {
 	_, node := m.singlePod()
 	m.c.cordon(node, true) // the other three are ready
 	m.c.setMinioSecret("outdated")
+	hidden := m.nest()
 	m.installEKCO(nil)
 
 	m.o.startReady()
+	action := m.waitHeld("MinioNothingNested", "reports/report/2026.csv (below report)")
+	hidden.rename(t)
+	m.o.mustEkco("retry", action)
 	m.waitHeld("MinioBothAnswer", "does not accept the credentials of Secret minio-credentials")
 	m.c.setMinioSecret(miniotest.SecretKey)
 	m.waitHeld("MinioSuccessor", node+" is cordoned")
@@ -96,7 +100,7 @@ func migrationHeldBeforeTheSwitch(m *minioCluster) {
 	ends.pass()
 
 	m.o.startReady()
-	action := m.waitHeld("MinioSuccessor", node+" is cordoned")
+	action = m.waitHeld("MinioSuccessor", node+" is cordoned")
 	steady.Stop() // what is written from here on may be lost
 	m.o.mustEkco("retry", action, "--force", "--reason", "nobody writes")
 	m.waitSwitched(0)

@@ -153,6 +153,21 @@ func (k *minioKubelet) data(n int) string {
 // singleData is where the single MinIO has its data.
 func (k *minioKubelet) singleData() string { return filepath.Join(k.dir, "minio", "data") }
 
+// serveShell makes the program that is started for an exec into a pod: the shell of this machine, to which
+// the directory of the pod's volume is /data.
+func (k *minioKubelet) serveShell(program string) {
+	k.t.Helper()
+	script := fmt.Sprintf(`#!/bin/sh
+dir=%s/$POD_NAME/data
+case $POD_NAME in ha-minio-*) ;; *) dir=%s ;; esac
+[ $# -eq 5 ] && [ "$CONTAINER $1 $2 $5" = "minio sh -c /data" ] || exit 126
+exec sh -c "$3" "$4" "$dir"
+`, k.dir, k.singleData())
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
 // objects returns how many versions of objects of a bucket the volume of the nth replica has.
 func (k *minioKubelet) objects(n int, bucket string) (count int) {
 	k.t.Helper()

@@ -46,8 +46,13 @@ type minioCluster struct {
 // startMinio starts a cluster with this many workers (worker-1 and so on) and no primaries.
 func startMinio(t *testing.T, disks minioDisks, workers int) *minioCluster {
 	t.Helper()
-	c := startCluster(t, "--primaries", "0", "--workers", fmt.Sprint(workers))
+	shell := filepath.Join(t.TempDir(), "exec") // the kubelet writes it
+	if err := os.WriteFile(shell, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := startCluster(t, "--primaries", "0", "--workers", fmt.Sprint(workers), "--exec-handler", shell)
 	m := &minioCluster{t: t, c: c, g: newGate(t, c.config), k: startMinioKubelet(t, c, disks)}
+	m.k.serveShell(shell)
 	deploy := filepath.Join("..", "..", "deploy")
 	c.kubectl("create", "namespace", minioNamespace)
 	c.kubectl("apply", "-f", filepath.Join(deploy, "namespace.yaml"), "-f", filepath.Join(deploy, "rbac.yaml"), "-f", filepath.Join(deploy, "rbac-minio.yaml"))

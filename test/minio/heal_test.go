@@ -142,8 +142,14 @@ func healer(t *testing.T, store *miniotest.Store, id int, secret string) client.
 // pass has one server look at all objects, and another one list them.
 func pass(t *testing.T, store *miniotest.Store) (client.Passed, error) {
 	t.Helper()
+	return passOf(t, store, 6)
+}
+
+// passOf is that of a store of so many drives.
+func passOf(t *testing.T, store *miniotest.Store, drives int) (client.Passed, error) {
+	t.Helper()
 	return client.Pass{
-		At: healer(t, store, 0, miniotest.SecretKey), By: healer(t, store, 1, miniotest.SecretKey), Drives: 6,
+		At: healer(t, store, 0, miniotest.SecretKey), By: healer(t, store, 1, miniotest.SecretKey), Drives: drives,
 		Began: func(string) error { return nil }, Progress: func(client.Passed) error { return nil },
 	}.Run(t.Context())
 }

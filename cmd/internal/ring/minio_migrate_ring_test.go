@@ -16,6 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/podexec"
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
@@ -46,6 +47,10 @@ func (r reach) Store(addresses []string, credentials minio.Credentials) (minio.S
 		_, err := r.e.around(func() (json.RawMessage, error) { return nil, do() })
 		return err
 	}}.Store(addresses, credentials)
+}
+
+func (r reach) Exec(ctx context.Context, pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
+	return r.all[r.e].Exec(ctx, pod, argv)
 }
 
 func (r reach) Healer(at string, with minio.Credentials) (minio.Healer, error) {

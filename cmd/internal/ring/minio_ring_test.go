@@ -15,6 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/podexec"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 	observersminio "github.com/replicatedhq/ekco/observers/minio"
@@ -33,6 +34,10 @@ func (s serversOf) Health(ctx context.Context, address string, question minio.Qu
 		return m.Health(ctx, address, question)
 	}
 	return minio.Answer{}, errors.New("there is no MinIO")
+}
+
+func (s serversOf) Exec(ctx context.Context, pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
+	return s.all[s.e].Exec(ctx, pod, argv)
 }
 
 func (s serversOf) Healer(at string, with minio.Credentials) (minio.Healer, error) {

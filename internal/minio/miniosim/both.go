@@ -140,7 +140,7 @@ func (b *Both) replicaSet(name string) (set, uid string) {
 // singlePod is a pod with the label of the single one.
 func singlePod(set, uid, ip string) string {
 	return fmt.Sprintf(`{"metadata":{"labels":{"app":"minio"},"ownerReferences":[{"kind":"ReplicaSet","name":%q,"uid":%q,"controller":true}]},
-		"spec":{"nodeName":"a"},"status":{"phase":"Running","podIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, set, uid, ip)
+		"spec":{"nodeName":"a","containers":%s,"volumes":%s},"status":{"phase":"Running","podIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, set, uid, driveMounts, driveVolumes, ip)
 }
 
 // Crowd adds a pod with the label of the single one that is not of its Deployment, or takes

@@ -41,6 +41,9 @@ type MinIO struct {
 	// asked counts the questions.
 	asked  map[minio.Question]int
 	drives drives
+	nested nested
+	// hidden is set when no program runs in pods.
+	hidden bool
 }
 
 var _ minio.Servers = (*MinIO)(nil)
@@ -51,7 +54,7 @@ const singleDeployment = `{"spec":{"replicas":1,"template":{"spec":{"volumes":[{
 // Install installs MinIO as kURL does, the highly available one without replicas, on those
 // nodes.
 func Install(objects *kubesim.Objects, nodes ...string) *MinIO {
-	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}, drives: newDrives()}
+	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}, drives: newDrives(), nested: nested{}}
 	objects.Holds = func(ref kube.Ref) bool { return ref.Resource == "pods" || ref.Resource == "persistentvolumeclaims" }
 	m.UID = objects.Put(minio.StatefulSetRef(Namespace), `{"metadata":{"annotations":{"kurl.sh/desired-scale":"6"}},"spec":{"replicas":0},"status":{"observedGeneration":1}}`)
 	objects.Put(minio.DeploymentRef(Namespace), singleDeployment)
@@ -89,7 +92,8 @@ func (m *MinIO) Run(i int, pod Pod) string {
 			"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": pod.Message,
 		}}}
 	}
-	content, err := json.Marshal(map[string]any{"spec": map[string]any{"nodeName": pod.Node}, "status": status})
+	spec := map[string]any{"nodeName": pod.Node, "containers": driveMounts, "volumes": driveVolumes}
+	content, err := json.Marshal(map[string]any{"spec": spec, "status": status})
 	if err != nil {
 		panic(err)
 	}
@@ -199,6 +203,7 @@ func (m *MinIO) start(i, replicas int) {
 		m.Run(i, Pod{Node: node})
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		delete(m.nested, minio.PodRef(Namespace, i).Name) // which nobody restores
 		if m.healsFor > 0 {
 			m.drives.lacks[minio.PodRef(Namespace, i).Name] = slices.Clone(m.drives.objects)
 			time.AfterFunc(noticesAfter, func() { m.heals(minio.PodRef(Namespace, i).Name) })

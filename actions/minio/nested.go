@@ -1,0 +1,169 @@
+package minio
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// MinioNothingNested is the preflight that the last look found no object below another object.
+// It may be forced, for exactly what was found.
+const MinioNothingNested = "MinioNothingNested"
+
+const (
+	// nestedRest is the first pause after a look that found something; see [actions.Doubled].
+	nestedRest = time.Minute
+	// maxNested is how many objects of a look can be released by force, maxNamed how many the
+	// reason names.
+	maxNested, maxNamed = 99, 10
+	// unread ends the key of what kept EKCO from looking.
+	unread = " unread"
+)
+
+// lookBelow looks for objects below others. MinIO neither copies nor restores them: with the drives
+// that have them they are gone.
+type lookBelow struct {
+	api minio.API
+	// pods returns the pods whose drives are looked through.
+	pods func(ctx context.Context, record journal.ActionRecord) ([]string, error)
+}
+
+// Interruptible implements [actions.InterruptibleStep].
+func (lookBelow) Interruptible() bool { return true }
+
+func (s lookBelow) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
+	proof, err := proven(step)
+	proof.Missing = "it is not known whether there are objects below other objects"
+	return proof, err
+}
+
+func (s lookBelow) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	left, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.find(ctx, step.Action)
+	switch {
+	case ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		left.Lacks, left.Key = err.Error(), step.Planned.ID+unread
+	default:
+		left.Lacks, left.Key = nestedText(found), step.Planned.ID+" "+nestedKey(found)
+	}
+	now := time.Now().UTC()
+	if left.Lacks == "" || len(found) <= maxNested && step.Action.HasForced(MinioNothingNested, left.Key) {
+		return json.Marshal(journal.MinioLooked{At: now})
+	}
+	left.Since, left.Tries = now, left.Tries+1
+	outputs, err := json.Marshal(left)
+	return nil, cmp.Or[error](err, &actions.UnfinishedError{Left: left.Lacks, Waits: true, Outputs: outputs})
+}
+
+// find looks through one drive after the other: all at once would slow clients down. All must be
+// looked at, since a drive that was restored lacks what is below others.
+func (s lookBelow) find(ctx context.Context, record journal.ActionRecord) (all []minio.Nested, err error) {
+	pods, err := s.pods(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range pods {
+		found, err := s.api.Nested(ctx, pod)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	slices.SortFunc(all, func(a, b minio.Nested) int {
+		return cmp.Or(strings.Compare(a.Bucket, b.Bucket), strings.Compare(a.Key, b.Key))
+	})
+	return slices.Compact(all), nil
+}
+
+// nestedText says what was found, "" if nothing was.
+func nestedText(found []minio.Nested) string {
+	if len(found) == 0 {
+		return ""
+	}
+	var names []string
+	for _, one := range found[:min(len(found), maxNamed)] {
+		names = append(names, fmt.Sprintf("%s/%s (below %s)", one.Bucket, one.Key, one.Above))
+	}
+	more := ""
+	if len(found) > maxNamed {
+		more = fmt.Sprintf(" and at least %d more", len(found)-maxNamed)
+	}
+	return fmt.Sprintf("%s below another object, which MinIO does not list, copy or restore: %s%s", words.Count(len(found), "object"), strings.Join(names, ", "), more)
+}
+
+func nestedKey(found []minio.Nested) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", found))
+	return hex.EncodeToString(sum[:8])
+}
+
+// nothingNested implements [MinioNothingNested].
+func nothingNested(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	for _, step := range []string{journal.StepLookBelowMinio, journal.StepLookBelowAgainMinio} {
+		verdict := rests(record, step, nestedRest)
+		if verdict.Kind == actions.VerdictPass {
+			continue
+		}
+		advice := "; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; \"ekco retry --force %[1]s\" gives up what was found"
+		if strings.HasSuffix(verdict.Key, unread) {
+			advice = "; \"ekco retry --force %s\" goes on without that look"
+		}
+		verdict.Reason += fmt.Sprintf(advice, record.ID)
+		return verdict
+	}
+	return actions.Pass()
+}
+
+// looksBelow reports whether the step is in the plan. Those of earlier EKCOs lack it.
+func looksBelow(record journal.ActionRecord, step string) bool {
+	_, planned := record.Plan.Step(step)
+	return planned || !record.Planned
+}
+
+// sourceDrive is the drive of the single MinIO. There is none to look through where its claim is
+// kept: after a switch without it, and where there is another Deployment, which uses the claim.
+func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord) ([]string, error) {
+	shall, err := shallOf(record)
+	if err != nil {
+		return nil, err
+	}
+	isKept, err := unreadBy(record)
+	if err != nil || isKept {
+		return nil, err
+	}
+	single, err := m.api.Single(ctx)
+	if err != nil || single.Deployment != "" && single.Deployment != shall.Deployment {
+		return nil, err
+	}
+	pod, serves := single.Serving()
+	if !serves {
+		return nil, noSourceError{single.Lacks()}
+	}
+	return []string{pod.Name}, nil
+}
+
+// replicaDrives are those of all replicas that run.
+func replicaDrives(api minio.API) func(context.Context, journal.ActionRecord) ([]string, error) {
+	return func(ctx context.Context, _ journal.ActionRecord) (pods []string, err error) {
+		running, err := api.Running(ctx)
+		for _, one := range running {
+			pods = append(pods, one.Name)
+		}
+		return pods, err
+	}
+}

@@ -1,0 +1,82 @@
+package miniosim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/podexec"
+)
+
+// driveMounts and driveVolumes are those of each pod of MinIO.
+var (
+	driveMounts  = json.RawMessage(`[{"name":"minio","volumeMounts":[{"name":"data","mountPath":"/data"}]}]`)
+	driveVolumes = json.RawMessage(`[{"name":"data","persistentVolumeClaim":{"claimName":"data"}}]`)
+)
+
+// nested are the objects below others on the drives of replicas, by the name of the pod, and of the
+// single MinIO, by "". Nothing but a look at the drives shows them.
+type nested map[string][]minio.Nested
+
+// Nest puts an object below another one on all drives of the highly available MinIO, or of the
+// single one.
+func (m *MinIO) Nest(single bool, one minio.Nested) {
+	drives := []string{""}
+	if !single {
+		drives = nil
+		for pod := range m.running() {
+			drives = append(drives, pod)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, drive := range drives {
+		m.nested[drive] = append(m.nested[drive], one)
+	}
+}
+
+// Unnest removes an object that is below another one.
+func (m *MinIO) Unnest(one minio.Nested) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for drive := range m.nested {
+		m.nested[drive] = slices.DeleteFunc(m.nested[drive], func(other minio.Nested) bool { return one == other })
+	}
+}
+
+// Forget has the drive of a replica lack what is below others, as if it had been restored.
+func (m *MinIO) Forget(i int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.nested, minio.PodRef(Namespace, i).Name)
+}
+
+// HideDrives has no program run in any pod, or again.
+func (m *MinIO) HideDrives(hidden bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hidden = hidden
+}
+
+// Exec implements [minio.Servers]: a look at a drive.
+func (m *MinIO) Exec(_ context.Context, pod podexec.Pod, _ []string) (stdout, stderr []byte, exitCode int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.hidden {
+		return nil, []byte("cannot read /data"), 1, nil
+	}
+	drive := pod.Name
+	if !strings.HasPrefix(drive, "ha-") {
+		drive = ""
+	}
+	if pod.Container != "minio" {
+		return nil, nil, 0, errors.New("no such container")
+	}
+	for _, one := range m.nested[drive] {
+		stdout = append(stdout, "\x00\x00"+one.Bucket+"/"+one.Above+"\x00"+one.Bucket+"/"+one.Key+"\x00"...)
+	}
+	return stdout, nil, 0, nil
+}

@@ -1,0 +1,92 @@
+package minio
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // for walk
+	"fmt"
+	"strings"
+
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/podexec"
+)
+
+// Nested is an object whose key continues that of another object, as report/2026.csv does report.
+// MinIO stores both, and lists, copies and heals only the other one.
+type Nested struct{ Bucket, Key, Above string }
+
+// walk is run by the shell of a server's own container: nothing has to be installed or mounted. MinIO's
+// own inspect-data would also send all that it finds, and says nothing of a drive that it left out: with
+// one client that wrote and deleted it left out three of six.
+//
+//go:embed nested.sh
+var walk string
+
+// drives is the part of a pod that says where its drives are.
+type drives struct {
+	Spec struct {
+		Volumes []struct {
+			Name  string    `json:"name"`
+			Claim *struct{} `json:"persistentVolumeClaim"`
+		} `json:"volumes"`
+		Containers []struct {
+			Name   string `json:"name"`
+			Mounts []struct {
+				Name string `json:"name"`
+				Path string `json:"mountPath"`
+			} `json:"volumeMounts"`
+		} `json:"containers"`
+	} `json:"spec"`
+}
+
+// find returns the container with the drives, and their paths in it.
+func (d drives) find() (container string, paths []string) {
+	for _, volume := range d.Spec.Volumes {
+		for _, one := range d.Spec.Containers {
+			for _, mount := range one.Mounts {
+				if volume.Claim != nil && mount.Name == volume.Name {
+					container, paths = one.Name, append(paths, mount.Path)
+				}
+			}
+		}
+	}
+	return container, paths
+}
+
+// Nested implements [API].
+func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
+	read, err := get[drives](ctx, c, namedPodRef(c.namespace, pod))
+	if err != nil {
+		return nil, err
+	}
+	container, paths := read.find()
+	if container == "" {
+		return nil, fmt.Errorf("look for objects below others on the drive of pod %s: the pod mounts no claim", pod)
+	}
+	in := podexec.Pod{Namespace: c.namespace, Name: pod, Container: container}
+	stdout, stderr, code, err := c.servers.Exec(kube.Question(ctx), in, append([]string{"sh", "-c", walk, "walk"}, paths...))
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d: %s", code, bytes.TrimSpace(stderr))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for objects below others on the drive of pod %s, with its shell: %w", pod, err)
+	}
+	return nestedIn(string(stdout)), nil
+}
+
+// nestedIn reads what walk prints.
+func nestedIn(printed string) (found []Nested) {
+	parts := strings.Split(printed, "\x00")
+	for i := 1; i < len(parts); i += 2 {
+		bucket, above, isObject := strings.Cut(parts[i-1], "/")
+		if !isObject {
+			continue
+		}
+		key := strings.TrimPrefix(parts[i], bucket+"/")
+		if folder, is := strings.CutSuffix(key, "__XLDIR__"); is { // so MinIO stores a key that ends with a slash
+			key = folder + "/"
+		}
+		found = append(found, Nested{Bucket: bucket, Key: key, Above: above})
+	}
+	return found
+}

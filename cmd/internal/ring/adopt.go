@@ -106,15 +106,26 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 		return nil, err
 	}
 	knew := min(content.Knew(r.journalID), kept)
-	for _, pause := range s.Pauses {
-		if kept == 0 && !pause.At.After(content.WrittenAt) { // nobody knows what the file kept, but this is older
-			knew = max(knew, pause.Seq)
-		}
+	if content.JournalID == r.journalID {
+		knew = knewPauses(s, content, kept)
 	}
 	return fsm.TakeOver(s, fsm.Mirrored{
 		Carried: content.Carried, Knew: knew, Kept: kept,
 		Adopted: journal.JournalAdopted{JournalID: content.JournalID, Mirrored: content.At, MirroredAt: content.WrittenAt},
 	}, adopted), nil
+}
+
+// knewPauses returns the event of the newest pause that the writer of the own journal's mirror knew. The file lost events
+// and may have gone on since, so it may have other events with the same numbers: a later pause is another one. What the
+// file kept is not always known; then kept is 0.
+func knewPauses(s *fsm.State, content mirror.Content, kept uint64) (knew uint64) {
+	for _, pause := range s.Pauses {
+		inMirror := kept == 0 || pause.Seq <= min(content.Knew(content.JournalID), kept)
+		if inMirror && !pause.At.After(content.WrittenAt) {
+			knew = max(knew, pause.Seq)
+		}
+	}
+	return knew
 }
 
 // takeOver merges what an EKCO that has gone quiet had open.

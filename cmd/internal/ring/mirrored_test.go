@@ -48,14 +48,7 @@ func TestMirroredPassesOnlyOnceTheActionIsThereAsTheJournalHasIt(t *testing.T) {
 		w.cluster.Forbid(kubesim.GetNodes)
 		in := w.start(nil)
 		pass(time.Hour)
-		request := journal.Draft{
-			Type: journal.TypeActionRequested, Actor: Actor, Action: "purge-worker-2-1",
-			Subject: journal.NodeSubject("worker-2", w.machine("worker-2").UID),
-			Payload: journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "test", Manual: true, Input: journal.PurgeInput{Live: true}},
-		}
-		if _, err := w.store.Append(t.Context(), request); err != nil {
-			t.Fatal(err)
-		}
+		w.tellRequest("purge-worker-2-1", "worker-2")
 		record := w.onlyOpen()
 		if verdict := in.mirrored(t.Context(), record); verdict.Kind != actions.VerdictPass {
 			t.Errorf("the verdict is %+v", verdict)
@@ -114,4 +107,86 @@ func TestAnOpenStepThatIsAdoptedIsProvedAndNotBegunAnew(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestOnlyAReversibleActionGoesOnBeforeItsLastStepIsMirrored lets each write of the mirror take some seconds.
+func TestOnlyAReversibleActionGoesOnBeforeItsLastStepIsMirrored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.ClearDeadNodes = false
+		w.cluster.Forbid(kubesim.DeleteNodes)
+		w.loseWorker()
+		in := w.started()
+		if _, err := in.Backend(nil).Request(t.Context(), askPurge("worker-2")); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Minute)
+		irreversible := w.onlyOpen()
+		w.cluster.Forbid(kubesim.GetNodes) // the next one cannot be planned
+		w.tellRequest("purge-worker-3-1", "worker-3")
+		pass(time.Minute)
+		reversible := func(change func(r *journal.ActionRecord)) journal.ActionRecord {
+			record := irreversible
+			record.Plan.Steps = slices.Clone(record.Plan.Steps)
+			for i := range record.Plan.Steps {
+				record.Plan.Steps[i].Irreversible = false
+			}
+			change(&record)
+			return record
+		}
+		w.cluster.SetLatency(5 * time.Second)
+		for _, c := range []struct {
+			name   string
+			record journal.ActionRecord
+			waits  bool
+		}{
+			{"an irreversible one", irreversible, true},
+			{"a reversible one", reversible(func(*journal.ActionRecord) {}), false},
+			{"one that the mirror does not hold", reversible(func(r *journal.ActionRecord) { r.ID = "other" }), true},
+			{"one whose plan it does not hold", reversible(func(r *journal.ActionRecord) { r.ID = "purge-worker-3-1" }), true},
+			{"one that left something alone since", reversible(func(r *journal.ActionRecord) { r.Left = map[string]string{"osd.1": "another's"} }), true},
+			{"one that EKCO asks for again by itself", reversible(func(r *journal.ActionRecord) { r.ID, r.Kind = "other", journal.ActionClearNode }), false},
+		} {
+			w.tell(journal.NodeSubject("worker-1", ""), journal.TypePauseSet, journal.PauseSet{Reason: c.name})
+			began := time.Now()
+			in.mirrored(t.Context(), c.record)
+			if waited := time.Since(began) > 0; waited != c.waits {
+				t.Errorf("%s waited: %t, want %t", c.name, waited, c.waits)
+			}
+			pass(time.Minute)
+		}
+		w.cluster.Forbid("update configmaps")
+		w.tell(journal.NodeSubject("worker-1", ""), journal.TypePauseSet, journal.PauseSet{Reason: "the mirror cannot be written"})
+		pass(time.Minute)
+		began := time.Now()
+		if in.mirrored(t.Context(), reversible(func(*journal.ActionRecord) {})); time.Since(began) == 0 {
+			t.Error("a reversible one did not wait while the mirror cannot be written")
+		}
+		w.cluster.SetLatency(0)
+		w.stop(in)
+	})
+}
+
+func TestAnExclusiveActionIsNotReversible(t *testing.T) {
+	r := &Ring{kinds: []actions.Kind{{Definition: actions.Definition{Kind: journal.ActionRepairMinio, Exclusive: true}}}}
+	record := journal.ActionRecord{Kind: journal.ActionRepairMinio}
+	if r.reversible(record) {
+		t.Error("it is")
+	}
+	record.Kind = journal.ActionClearNode
+	if !r.reversible(record) {
+		t.Error("another one is not")
+	}
+}
+
+// tellRequest has a manual purge of a live node on record.
+func (w *world) tellRequest(action, node string) {
+	w.t.Helper()
+	request := journal.Draft{
+		Type: journal.TypeActionRequested, Actor: Actor, Action: action, Subject: journal.NodeSubject(node, w.machine(node).UID),
+		Payload: journal.ActionRequested{Kind: journal.ActionPurgeNode, Reason: "test", Manual: true, Input: journal.PurgeInput{Live: true}},
+	}
+	if _, err := w.store.Append(w.t.Context(), request); err != nil {
+		w.t.Fatal(err)
+	}
 }

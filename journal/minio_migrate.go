@@ -53,9 +53,7 @@ type MinioFound struct {
 	Count int       `json:"count,omitempty"`
 	Names []string  `json:"names,omitempty"`
 	At    time.Time `json:"at,omitzero"`
-	// Look counts the looks that found something, and Store is the id of the store of the
-	// single one, empty where it was not looked at.
-	Look  int    `json:"look,omitempty"`
+	// Store is the id of the store of the single one, empty where it was not looked at.
 	Store string `json:"store,omitempty"`
 }
 

@@ -1,11 +1,13 @@
 package minio
 
 import (
-	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,31 +48,30 @@ func alone(ctx context.Context, one, other minio.Store, since time.Time, objects
 	}
 	users := ours.Beyond(theirs)
 	found.Count, found.Names = found.Count+len(users), append(users, found.Names...)
-	found.Names = found.Names[:min(len(found.Names), 20)]
+	found.Names = found.Names[:min(len(found.Names), replica.MaxNames)]
 	return found, nil
 }
 
 // textOf names what was found, for people.
 func textOf(found journal.MinioFound) string {
-	const most = 5
-	text := strings.Join(found.Names[:min(len(found.Names), most)], ", ")
-	if found.Count > most {
-		text = fmt.Sprintf("%s and %d more", text, found.Count-most)
+	text := strings.Join(found.Names, ", ")
+	if more := found.Count - len(found.Names); more > 0 {
+		text = fmt.Sprintf("%s and %d more, which is too much to be named and released", text, more)
 	}
 	return text
 }
 
-// keyFor is the key of a hold for it: who goes past that goes past what that look found.
+// keyFor is the key of a hold for it: a force releases the names that the hold shows, of that store.
 func keyFor(found journal.MinioFound) string {
-	return fmt.Sprintf("look %d at %s", found.Look, cmp.Or(found.Store, "nothing"))
+	sum := sha256.Sum256([]byte(strings.Join(append([]string{found.Store}, found.Names...), "\x00")))
+	return hex.EncodeToString(sum[:8])
 }
 
-// after makes what was found the look after another one, and reports whether somebody who
-// went past that one goes past it. While clients write another look finds other names; but
-// nobody went past another store, nor past much more.
-func after(found *journal.MinioFound, before journal.MinioFound, record journal.ActionRecord, preflight string) (passed bool) {
-	found.Look = before.Look + 1
-	return before.Count > 0 && found.Store == before.Store && found.Count <= 2*before.Count+100 && record.HasForced(preflight, keyFor(before))
+// released reports whether a person released every single thing that was found, by its name in the
+// hold that showed what was found before.
+func released(found, shown journal.MinioFound, record journal.ActionRecord, preflight string) bool {
+	named := found.Count == len(found.Names) && !slices.ContainsFunc(found.Names, func(name string) bool { return !slices.Contains(shown.Names, name) })
+	return named && found.Store == shown.Store && record.HasForced(preflight, keyFor(shown))
 }
 
 // toldOf holds the step that found something until somebody goes past it, or it is time for
@@ -94,7 +95,7 @@ func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verd
 
 func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("ha-minio has %s that the single MinIO has not, and that may be more than a copy of what it had: %s; a migration removes that; if the single MinIO lost it, look after its volume first; save what is needed of it; "+
-		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" has it removed", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID)
+		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" has exactly what is named here removed", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID)
 }
 
 // nothingLacks holds before the single MinIO is deleted that has something alone.
@@ -113,7 +114,7 @@ func lackingText(left journal.MinioCompared, record journal.ActionRecord) string
 			why, textOf(left.MinioFound), record.ID, record.ID)
 	}
 	return fmt.Sprintf("%s; ha-minio has not all that the single MinIO has, which would be deleted: it is without %s: %s; copy what is needed of it; "+
-		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" gives it up", why, words.Count(left.Count, "thing"), textOf(left.MinioFound), record.ID, record.ID)
+		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" gives up exactly what is named here", why, words.Count(left.Count, "thing"), textOf(left.MinioFound), record.ID, record.ID)
 }
 
 // compare looks whether the highly available MinIO, to which somebody else has the Service
@@ -139,8 +140,7 @@ func (s compare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	passed := after(&left.MinioFound, before.MinioFound, step.Action, MinioNothingLacks)
-	left.Done = left.Count == 0 || passed
+	left.Done = left.Count == 0 || released(left.MinioFound, before.MinioFound, step.Action, MinioNothingLacks)
 	outputs, err := json.Marshal(left)
 	if err != nil || left.Done {
 		return outputs, err

@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -21,12 +22,12 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 	}{
 		"nothing was copied": {func(b *duo) { b.Target.DropBucket(kept); b.Target.DropBucket(plain) }, "bucket kept"},
 		"an object lacks": {
-			func(b *duo) { b.Source.Write(plain, "last", "text", s3.Attributes{}, time.Now()) }, "without 1 thing: object plain/last (null)",
+			func(b *duo) { b.Source.Write(plain, "last", "text", s3.Attributes{}, time.Now()) }, "without 1 thing: object plain/last (null, ",
 		},
 		"an object is older": {func(b *duo) {
 			b.Target.Write(plain, "both", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
 			b.Source.Write(plain, "both", "new", s3.Attributes{}, time.Now())
-		}, "object plain/both (null)"},
+		}, "object plain/both (null, "},
 		"a user lacks": {func(b *duo) { b.AddUser("app", "late") }, "user late"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,12 +183,12 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 		"an object": {func(b *duo) {
 			b.Target.AddBucket(plain, nil)
 			b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
-		}, "ha-minio has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: object plain/theirs (null); a migration removes that; if"},
+		}, "ha-minio has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: object plain/theirs (null, "},
 		"a newer object": {func(b *duo) {
 			b.Source.Write(plain, "both", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
 			b.Target.AddBucket(plain, nil)
 			b.Target.Write(plain, "both", "new", s3.Attributes{}, time.Now())
-		}, "object plain/both (null)"},
+		}, "object plain/both (null, "},
 		"a bucket": {func(b *duo) { b.Target.AddBucket("theirs", nil) }, "bucket theirs"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,14 +253,50 @@ func TestWhatIsForeignOnABusyStoreIsForcedOnce(t *testing.T) {
 		b.Pass(time.Minute)
 		b.force(r)
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/another")
-		b.Target.Write(plain, "a third", "text", s3.Attributes{}, time.Now())
 		b.force(r)
 		b.ends(r, handedOver)
 	})
 }
 
-// TestWhatLacksOnABusyStoreCanBeForced: clients overwrite and delete there all the time.
-func TestWhatLacksOnABusyStoreCanBeForced(t *testing.T) {
+// TestAForceReleasesWhatTheHoldNamedAndNoMore: what is found besides holds again, also what was written
+// over the same object since.
+func TestAForceReleasesWhatTheHoldNamedAndNoMore(t *testing.T) {
+	for name, test := range map[string]struct {
+		more func(b *duo)
+		want string
+	}{
+		"a hundred others": {func(b *duo) {
+			for i := range 100 {
+				b.Target.Write(plain, fmt.Sprintf("late-%03d", i), "text", s3.Attributes{}, time.Now())
+			}
+		}, "1 more, which is too much"},
+		"one other":       {func(b *duo) { b.Target.Write(plain, "late", "text", s3.Attributes{}, time.Now()) }, "object plain/late"},
+		"the same, newer": {func(b *duo) { b.Target.Write(plain, "theirs", "newer", s3.Attributes{}, time.Now()) }, "object plain/theirs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Target.AddBucket(plain, nil)
+				b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
+				b.asks()
+				r := b.start()
+				b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
+				test.more(b)
+				before := b.Target.Dump()
+				b.force(r)
+				b.Pass(time.Minute)
+				b.held(journal.StepPrepareMinio, MinioNothingForeign, test.want)
+				if got := b.Target.Dump(); got != before {
+					t.Errorf("it has %s now, want %s", got, before)
+				}
+				r.Halt()
+			})
+		})
+	}
+}
+
+// TestWhatLacksBesidesIsNotReleased: clients delete there all the time.
+func TestWhatLacksBesidesIsNotReleased(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
 		b.copied()
@@ -270,29 +307,13 @@ func TestWhatLacksOnABusyStoreCanBeForced(t *testing.T) {
 		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/first")
 		b.Target.DeleteVersion(kept, "document-0", versionOf(t, b, kept, "document-0"))
 		b.force(r)
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "object kept/document-0")
+		if b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
+			t.Fatal("the single one is gone")
+		}
+		b.force(r)
 		b.ends(r, handedOver)
 	})
-}
-
-func TestAForceDoesNotGoPastMuchMore(t *testing.T) {
-	record := journal.ActionRecord{Forced: []journal.Forced{{Preflight: MinioNothingLacks, Key: keyFor(journal.MinioFound{Look: 3, Store: "s"})}}}
-	before := journal.MinioFound{Count: 10, Look: 3, Store: "s"}
-	for name, test := range map[string]struct {
-		found journal.MinioFound
-		want  bool
-	}{
-		"as much":       {journal.MinioFound{Count: 12, Store: "s"}, true},
-		"much more":     {journal.MinioFound{Count: 121, Store: "s"}, false},
-		"another store": {journal.MinioFound{Count: 10, Store: "t"}, false},
-		"unread":        {journal.MinioFound{Count: 1}, false},
-	} {
-		if got := after(&test.found, before, record, MinioNothingLacks); got != test.want || test.found.Look != 4 {
-			t.Errorf("%s: %t, look %d", name, got, test.found.Look)
-		}
-		if after(&test.found, journal.MinioFound{Count: 10, Look: 4, Store: "s"}, record, MinioNothingLacks) {
-			t.Errorf("%s: it is passed twice", name)
-		}
-	}
 }
 
 // TestWhatWasCopiedFromAnotherStoreIsNotRemovedUnasked: the volume of the single one is empty, and

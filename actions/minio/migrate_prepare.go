@@ -89,8 +89,7 @@ func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 	return nil
 }
 
-// foreign returns what others have put on the target, if somebody went past that. That word
-// is used up then.
+// foreign returns what others have put on the target and a person released.
 func (s prepare) foreign(ctx context.Context, both sides, step actions.StepContext) (journal.MinioFound, error) {
 	shall, err := shallOf(step.Action)
 	if err != nil {
@@ -109,12 +108,10 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 		return found, err
 	}
 	found.Store = both.id
-	passed := after(&found, before.Foreign, step.Action, MinioNothingForeign)
-	left := journal.MinioPrepared{Foreign: found}
-	if passed {
-		return found, step.Note(ctx, left)
+	if released(found, before.Foreign, step.Action, MinioNothingForeign) {
+		return before.Foreign, nil
 	}
-	outputs, err := json.Marshal(left)
+	outputs, err := json.Marshal(journal.MinioPrepared{Foreign: found})
 	return found, errors.Join(err, &actions.UnfinishedError{Left: foreignText(found, step.Action), Waits: true, Outputs: outputs})
 }
 

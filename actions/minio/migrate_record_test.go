@@ -82,29 +82,30 @@ func TestWhoGoesPastASourceThatShrankGoesPastThatOnce(t *testing.T) {
 	}
 }
 
-// TestWhoGoesPastWhatWasFoundGoesPastNoMoreThanThat: what is gone past is removed, or deleted with
-// the single MinIO.
-func TestWhoGoesPastWhatWasFoundGoesPastNoMoreThanThat(t *testing.T) {
-	before := journal.MinioFound{Count: 10, Look: 3, Store: "store-1"}
-	past := journal.Forced{Preflight: MinioNothingForeign, Key: keyFor(before)}
+// TestAForceReleasesNothingButNames: what is released is removed, or deleted with the single MinIO.
+func TestAForceReleasesNothingButNames(t *testing.T) {
+	found := func(store string, more int, names ...string) journal.MinioFound {
+		return journal.MinioFound{Count: len(names) + more, Names: names, Store: store}
+	}
+	shown := found("store-1", 0, "object a", "object b")
+	past := journal.Forced{Preflight: MinioNothingForeign, Key: keyFor(shown)}
 	for name, test := range map[string]struct {
-		before, found journal.MinioFound
-		forced        []journal.Forced
-		want          bool
+		shown, found journal.MinioFound
+		forced       []journal.Forced
+		want         bool
 	}{
-		"nobody did":                 {before, journal.MinioFound{Count: 10, Store: "store-1"}, nil, false},
-		"the same":                   {before, journal.MinioFound{Count: 10, Store: "store-1"}, []journal.Forced{past}, true},
-		"a bit more":                 {before, journal.MinioFound{Count: 120, Store: "store-1"}, []journal.Forced{past}, true},
-		"much more":                  {before, journal.MinioFound{Count: 121, Store: "store-1"}, []journal.Forced{past}, false},
-		"of another store":           {before, journal.MinioFound{Count: 10, Store: "store-2"}, []journal.Forced{past}, false},
-		"past another look":          {journal.MinioFound{Count: 10, Look: 4, Store: "store-1"}, journal.MinioFound{Count: 10, Store: "store-1"}, []journal.Forced{past}, false},
-		"past another question":      {before, journal.MinioFound{Count: 10, Store: "store-1"}, []journal.Forced{{Preflight: MinioNothingLacks, Key: past.Key}}, false},
-		"where nothing had been":     {journal.MinioFound{Look: 3, Store: "store-1"}, journal.MinioFound{Count: 10, Store: "store-1"}, []journal.Forced{past}, false},
-		"where nothing was known of": {journal.MinioFound{}, journal.MinioFound{Count: 10}, []journal.Forced{{Preflight: MinioNothingForeign, Key: keyFor(journal.MinioFound{})}}, false},
+		"nobody did":              {shown, shown, nil, false},
+		"the same":                {shown, shown, []journal.Forced{past}, true},
+		"less":                    {shown, found("store-1", 0, "object b"), []journal.Forced{past}, true},
+		"another":                 {shown, found("store-1", 0, "object a", "object c"), []journal.Forced{past}, false},
+		"more than is named":      {shown, found("store-1", 1, "object a", "object b"), []journal.Forced{past}, false},
+		"of another store":        {shown, found("store-2", 0, "object a", "object b"), []journal.Forced{past}, false},
+		"another list":            {found("store-1", 0, "object a", "object c"), shown, []journal.Forced{past}, false},
+		"another question":        {shown, shown, []journal.Forced{{Preflight: MinioNothingLacks, Key: past.Key}}, false},
+		"where nothing was shown": {journal.MinioFound{}, found("", 0, "object a"), []journal.Forced{{Preflight: MinioNothingForeign, Key: keyFor(journal.MinioFound{})}}, false},
 	} {
-		found := test.found
-		if got := after(&found, test.before, journal.ActionRecord{Forced: test.forced}, MinioNothingForeign); got != test.want || found.Look != test.before.Look+1 {
-			t.Errorf("%s: past it: %t, at look %d", name, got, found.Look)
+		if got := released(test.found, test.shown, journal.ActionRecord{Forced: test.forced}, MinioNothingForeign); got != test.want {
+			t.Errorf("%s: released: %t", name, got)
 		}
 	}
 }
@@ -112,7 +113,7 @@ func TestWhoGoesPastWhatWasFoundGoesPastNoMoreThanThat(t *testing.T) {
 // TestWhatWasFoundIsLookedForAgain after a while, or when somebody asks for it or goes past it.
 func TestWhatWasFoundIsLookedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		found := journal.MinioFound{Count: 1, Look: 1, Store: "store-1", Names: []string{"bucket b"}, At: time.Now()}
+		found := journal.MinioFound{Count: 1, Store: "store-1", Names: []string{"bucket b"}, At: time.Now()}
 		record := recordOf(t, journal.MinioMigratePlan{}, map[string]any{journal.StepPrepareMinio: journal.MinioPrepared{Foreign: found}})
 		holds := func(record journal.ActionRecord) bool {
 			return nothingForeign(t.Context(), record).Kind == actions.VerdictHold

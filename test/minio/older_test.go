@@ -29,7 +29,7 @@ func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
 
 	foreign := func(want ...string) {
 		t.Helper()
-		if found, err := replica.Foreign(t.Context(), target, source, time.Time{}); err != nil || !slices.Equal(found.First, want) {
+		if found, err := replica.Foreign(t.Context(), target, source, time.Time{}); err != nil || !slices.EqualFunc(found.First, want, strings.HasPrefix) {
 			t.Errorf("foreign are %q, %v, want %q", found.First, err, want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
 		t.Errorf("newer are %+v, %v, want all 5 copies", found, err)
 	}
 	target.put(t, "plain", "rewritten", "CONTENT", minio.PutObjectOptions{})
-	foreign("object plain/rewritten (null)")
+	foreign("object plain/rewritten (null, ")
 	copied(t, source, target, replica.Options{})
 	same(t, source, target)
 	foreign()

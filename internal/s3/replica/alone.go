@@ -51,12 +51,20 @@ func beyondIn(ctx context.Context, bucket string, one, other s3.Source, since ti
 		}
 		for _, v := range p.source {
 			if !v.Modified.Before(since) && !has(&p, v) {
-				found.add("object " + bucket + "/" + v.Key + " (" + v.ID + ")")
+				found.add(itemOf(bucket, v))
 			}
 		}
 		p.release()
 	}
 	return nil
+}
+
+// itemOf names exactly that version: one without an id of its own by its time, too.
+func itemOf(bucket string, v s3.Version) string {
+	if v.ID == s3.NullVersion {
+		return "object " + bucket + "/" + v.Key + " (" + v.ID + ", " + v.Modified.UTC().Format("2006-01-02T15:04:05.000Z07:00") + ")"
+	}
+	return "object " + bucket + "/" + v.Key + " (" + v.ID + ")"
 }
 
 // has reports whether the target has that version, or a newer one of its id.

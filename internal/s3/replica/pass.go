@@ -41,16 +41,16 @@ type Object struct {
 
 // Names are names of versions, as bucket/key (version).
 type Names struct {
-	// Count is how many there are, First at most a hundred of them.
+	// Count is how many there are, First at most [MaxNames] of them.
 	Count int
 	First []string
 }
 
-// shown is how many names are kept.
-const shown = 100
+// MaxNames is how many names are kept.
+const MaxNames = 100
 
 func (n *Names) add(name string) {
-	if n.Count++; n.Count <= shown {
+	if n.Count++; n.Count <= MaxNames {
 		n.First = append(n.First, name)
 	}
 }

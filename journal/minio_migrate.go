@@ -177,8 +177,8 @@ type MinioCutOver struct {
 	Touched bool   `json:"touched,omitempty"`
 	// Unread is set where the switch went without the last that the single MinIO had.
 	Unread bool `json:"unread,omitempty"`
-	// NotCarried names what the last settings could not carry.
-	NotCarried []string `json:"not_carried,omitempty"`
+	// Uncarried is what ha-minio cannot take, as a hold showed it: a person must release it before the switch.
+	Uncarried MinioFound `json:"uncarried,omitzero"`
 	// Shrunk says what the single MinIO was without once nobody could write, though it had it
 	// just before; empty if that did not happen, or somebody went past it.
 	Shrunk string `json:"shrunk,omitempty"`

@@ -36,7 +36,8 @@ const (
 	// MinioRoom: the highly available one has room for all that is left to copy, and keeps a
 	// fifth of each file system free. It may be forced. It is asked again during the copy.
 	MinioRoom = "MinioRoom"
-	// MinioCarriedOver puts on record what cannot be carried over.
+	// MinioCarriedOver puts on record what cannot be carried over, and holds the switch until a person
+	// released that. It may be forced.
 	MinioCarriedOver = "MinioCarriedOver"
 	// MinioSourceCalm: the single one was not found to change too fast just now.
 	MinioSourceCalm = "MinioSourceCalm"
@@ -145,18 +146,22 @@ func notCarried(record journal.ActionRecord) (all []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
-	if err != nil {
-		return nil, err
-	}
-	all = slices.Concat(prepared.NotCarried, copied.NotCarried, caught.NotCarried, cut.NotCarried)
+	all = slices.Concat(prepared.NotCarried, copied.NotCarried, caught.NotCarried)
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }
 
-// carriedOver passes, and says what is lost. That is put on record each time that it is
-// something else.
+// carriedOver holds the switch before anything is lost that no person released. Until then it passes, and
+// says what would be. That is put on record each time that it is something else.
 func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	held := toldOf(record, journal.StepCutOverMinio, MinioCarriedOver, uncarriedText(cut.Uncarried, record), cut.Uncarried)
+	if held.Kind != actions.VerdictPass {
+		return held
+	}
 	names, err := notCarried(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
@@ -179,6 +184,12 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 	text := strings.Join(warnings, "; ")
 	sum := sha256.Sum256([]byte(text))
 	return actions.PassBecause(text).About(hex.EncodeToString(sum[:8]))
+}
+
+// uncarriedText says what the switch would lose.
+func uncarriedText(found journal.MinioFound, record journal.ActionRecord) string {
+	return fmt.Sprintf("ha-minio cannot take %s, which would be deleted with the single MinIO: %s; have its owner store it in another way, or remove it; "+
+		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" gives up exactly what is named here", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID)
 }
 
 // isOlder reports whether a server's version, which is the time of its release, is known to

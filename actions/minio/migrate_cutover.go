@@ -138,8 +138,6 @@ type attempt struct {
 	state journal.MinioCutOver
 	// away is set once the Service led nowhere in this attempt.
 	away bool
-	// told is what is on record as not to be carried.
-	told []string
 	// versions is how many there were at the last look while clients could write, removed
 	// how many of those on the target the source had no more, listed how long it takes to
 	// list them.
@@ -149,9 +147,6 @@ type attempt struct {
 
 func (a *attempt) load() (err error) {
 	if a.state, err = outputOf[journal.MinioCutOver](a.step.Action, a.step.Planned.ID); err != nil {
-		return err
-	}
-	if a.told, err = notCarried(a.step.Action); err != nil {
 		return err
 	}
 	caught, err := outputOf[journal.MinioCaughtUp](a.step.Action, journal.StepCatchUpMinio)
@@ -351,7 +346,11 @@ func (a *attempt) before(ctx context.Context) error {
 	var result replica.Result
 	var took time.Duration
 	err = watched(ctx, func(ctx context.Context) (err error) {
-		lost, result, took, err = catchUp{a.migrator}.round(ctx, both, a.step)
+		if lost, result, took, err = (catchUp{a.migrator}).round(ctx, both, a.step); err != nil {
+			return err
+		}
+		refused, err := both.rehearse(ctx, &acting{of: map[string]map[string]string{}})
+		lost.settings = append(lost.settings, refused...)
 		return err
 	}, both.watchService(), watchPolicy(a.step))
 	if err != nil {
@@ -361,7 +360,7 @@ func (a *attempt) before(ctx context.Context) error {
 		return errors.New(fast)
 	}
 	a.versions, a.removed = result.Seen, result.Removed
-	return a.isTold(lost.names())
+	return a.mayLose(lost)
 }
 
 // unproven reports whether an attempt before, which did not come to its end, had this pod take
@@ -371,20 +370,17 @@ func (a *attempt) unproven(pod minio.SinglePod) bool {
 	return a.state.Listed && a.state.Shrunk == "" && !slices.Contains(a.state.Pods, pod.UID)
 }
 
-// isTold returns an error if something cannot be carried that is not on record as that: it
-// is, before the next attempt.
-func (a *attempt) isTold(names []string) error {
-	var untold []string
-	for _, name := range names {
-		if !slices.Contains(a.told, name) {
-			untold = append(untold, name)
-		}
-	}
-	if len(untold) == 0 {
+// mayLose returns an error unless a person released everything that cannot be carried over: it would
+// be deleted with the single MinIO.
+func (a *attempt) mayLose(lost loss) error {
+	names := lost.names()
+	slices.Sort(names)
+	found := journal.MinioFound{Count: len(names), Names: names, At: time.Now().UTC()}
+	if found.Count == 0 || released(found, a.state.Uncarried, a.step.Action, MinioCarriedOver) {
 		return nil
 	}
-	a.state.NotCarried = append(slices.Clone(a.state.NotCarried), untold...)
-	return fmt.Errorf("what cannot be carried over is put on record first: %s", strings.Join(untold, "; "))
+	a.state.Uncarried = found
+	return &actions.UnfinishedError{Left: uncarriedText(found, a.step.Action), Waits: true}
 }
 
 // disabled does what must be done while nobody can write: other connections are cut off,
@@ -455,7 +451,11 @@ func (a *attempt) asIs(ctx context.Context) error {
 	if err := both.keep(ctx, a.mayGo()); err != nil {
 		return err
 	}
-	if _, _, _, err := (catchUp{a.unlimited()}).round(ctx, both, a.step); err != nil {
+	lost, _, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
+	if err != nil {
+		return err
+	}
+	if err := a.mayLose(lost); err != nil {
 		return err
 	}
 	return a.settle(ctx, both)
@@ -499,7 +499,7 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 	if err != nil {
 		return err
 	}
-	if err := a.isTold(lost.names()); err != nil {
+	if err := a.mayLose(lost); err != nil {
 		return err
 	}
 	// Nobody but this pass has changed anything since it began.
@@ -535,5 +535,5 @@ func (a *attempt) settle(ctx context.Context, both sides) error {
 	if err != nil {
 		return err
 	}
-	return a.isTold(loss{settings: warnings}.names())
+	return a.mayLose(loss{settings: warnings})
 }

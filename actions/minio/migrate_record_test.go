@@ -30,19 +30,18 @@ func TestWhateverStepFoundWhatIsNotCarriedItIsNamedOnce(t *testing.T) {
 		journal.StepPrepareMinio: journal.MinioPrepared{NotCarried: []string{"d", "of all"}},
 		journal.StepCopyMinio:    journal.MinioCopied{NotCarried: []string{"c", "of all"}},
 		journal.StepCatchUpMinio: journal.MinioCaughtUp{NotCarried: []string{"b", "of all"}},
-		journal.StepCutOverMinio: journal.MinioCutOver{NotCarried: []string{"a", "of all"}},
 	})
 	got := carriedOver(t.Context(), record)
-	if want := "not everything can be carried over: a; b; c; d; of all"; got.Kind != actions.VerdictPass || got.Reason != want {
+	if want := "not everything can be carried over: b; c; d; of all"; got.Kind != actions.VerdictPass || got.Reason != want {
 		t.Errorf("%+v, want %q", got, want)
 	}
-	record.Steps[journal.StepCutOverMinio] = journal.StepRecord{}
+	record.Steps[journal.StepCatchUpMinio] = journal.StepRecord{}
 	if less := carriedOver(t.Context(), record); less.Key == got.Key || less.Reason == got.Reason {
 		t.Errorf("what is another warning has the key of the first: %+v", less)
 	}
 	for step := range record.Steps {
 		unreadable := record
-		unreadable.Steps = map[string]journal.StepRecord{step: {Outputs: json.RawMessage(`{"not_carried":1}`)}}
+		unreadable.Steps = map[string]journal.StepRecord{step: {Outputs: json.RawMessage(`{"not_carried":1,"uncarried":1}`)}}
 		if got := carriedOver(t.Context(), unreadable); got.Kind != actions.VerdictHold {
 			t.Errorf("what step %s left cannot be read: %+v", step, got)
 		}

@@ -342,18 +342,59 @@ func TestACancelledMigrationLeavesTheSingleMinIO(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCarriedIsOnRecordBeforeTheSwitch(t *testing.T) {
-	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.Refused = []string{"service account robot"}
-		b.asks()
-		b.ends(b.start(), `the Service leads to "ha-minio", Deployment false`)
-		story := strings.Join(w.Story(), "\n")
-		warned := strings.Index(story, "warned MinioCarriedOver: not everything can be carried over: service account robot is not accepted as it is")
-		if warned < 0 || warned > strings.Index(story, "started cut-over") {
-			t.Errorf("the story says:\n%s", story)
-		}
-	})
+// TestNothingIsLostThatNoPersonReleased: what ha-minio does not take would be deleted with the single MinIO.
+func TestNothingIsLostThatNoPersonReleased(t *testing.T) {
+	const secret = "secret"
+	for name, test := range map[string]struct {
+		names []string
+		mends bool
+	}{
+		"a person releases it": {[]string{"object secret/a (null)", "service account robot"}, false},
+		"its owner removes it": {[]string{"object secret/a (null)"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				if !test.mends {
+					b.Refused = []string{"service account robot"}
+				}
+				b.Source.AddBucket(secret, nil)
+				b.Source.Write(secret, "a", "text", s3.Attributes{}, time.Now())
+				d := &disturbed{opened: func(bucket string) error {
+					if bucket == secret {
+						return s3.ErrUnreadable
+					}
+					return nil
+				}}
+				d.is.Store(true)
+				r := b.disturb(d)
+				for _, name := range test.names {
+					b.held(journal.StepCutOverMinio, MinioCarriedOver, name)
+				}
+				if !strings.Contains(strings.Join(w.Story(), "\n"), "warned MinioCarriedOver: not everything can be carried over: "+test.names[0]) {
+					t.Error("it was not said as soon as it was known")
+				}
+				b.Pass(3 * time.Hour)
+				b.Retry(r) // looks again
+				b.Pass(time.Minute)
+				b.held(journal.StepCutOverMinio, MinioCarriedOver, test.names[0])
+				b.backs()
+				if test.mends {
+					b.Source.Delete(secret, "a", time.Now())
+					b.Retry(r)
+					b.ends(r, handedOver)
+					return
+				}
+				b.Source.Write(secret, "b", "text", s3.Attributes{}, time.Now())
+				b.force(r) // of what was named, which b was not
+				b.Pass(time.Minute)
+				b.held(journal.StepCutOverMinio, MinioCarriedOver, "object secret/b (null)")
+				b.backs()
+				b.force(r)
+				b.ends(r, `the Service leads to "ha-minio", Deployment false`)
+			})
+		})
+	}
 }
 
 func TestAnOlderServerIsOnRecordBeforeTheSwitch(t *testing.T) {

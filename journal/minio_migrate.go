@@ -179,8 +179,11 @@ type MinioCutOver struct {
 	Unread bool `json:"unread,omitempty"`
 	// Uncarried is what ha-minio cannot take, as a hold showed it: a person must release it before the switch.
 	Uncarried MinioFound `json:"uncarried,omitzero"`
-	// Shrunk says what the single MinIO was without once nobody could write, though it had it
-	// just before; empty if that did not happen, or somebody went past it.
+	// Lost is what the single MinIO lacks, and no client was heard to remove, as a hold showed it: a person must
+	// release it before the switch. Aside names what was set aside on ha-minio instead.
+	Lost  MinioFound `json:"lost,omitzero"`
+	Aside []string   `json:"aside,omitempty"`
+	// Shrunk is what an earlier EKCO left in place of Lost.
 	Shrunk string `json:"shrunk,omitempty"`
 	// Tries counts how often the Service led nowhere in vain. FailedAt and Error say when it
 	// was tried last, and why it did not come to its end.

@@ -60,7 +60,8 @@ type migrator struct {
 	api     minio.API
 	changed func()
 	// trail is nil where nothing is remembered.
-	trail *trail
+	trail   *trail
+	hearing *hearing
 }
 
 // unlimited is for while clients wait: no limit of the speed makes that longer.

@@ -37,7 +37,7 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 		}
 	}
 	a.ledBack(ctx)
-	a.takenBack(ctx, cause)
+	a.takenBack(ctx)
 	return nil, a.unfinished(cause.Error()+"; "+leadsTo(leads), interrupted || !a.away)
 }
 
@@ -61,10 +61,7 @@ func (a *attempt) unfinished(left string, waits bool) error {
 
 // takenBack puts on record what is over with the attempt, and what it saw: an EKCO that stops
 // records no failure, and one that is killed has no other chance.
-func (a *attempt) takenBack(ctx context.Context, cause error) {
-	if shrunk := (shrunkError{}); errors.As(cause, &shrunk) {
-		a.state.Shrunk = shrunk.Error()
-	}
+func (a *attempt) takenBack(ctx context.Context) {
 	a.state.Disabled, a.state.Switches, a.state.Forced = false, false, ""
 	if err := a.note(ctx); err != nil {
 		a.step.Log.Warn("how the switch was taken back is not on record yet", "error", err)

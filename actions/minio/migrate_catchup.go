@@ -105,9 +105,15 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 		return loss{}, replica.Result{}, 0, err
 	}
 	told := meter{began: began, total: all.Versions, bytes: all.Bytes}
+	if err := both.hearing.failure(); err != nil {
+		step.Log.Warn("EKCO could not hear for a while what clients remove from the single MinIO", "error", err)
+	}
 	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
-		Progress: func(p replica.Progress) { step.Report(told.progress(p)) },
+		Progress: func(p replica.Progress) { step.Report(told.progress(p)) }, Removed: both.removed,
 	}))
+	if err == nil {
+		both.hearing.passed()
+	}
 	lost.versions = result.NotCarried.First
 	if err == nil && result.NotCarried.Count > len(result.NotCarried.First) {
 		err = unnamedError(result.NotCarried)
@@ -117,7 +123,9 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 
 // compareAll compares all of both sides, of which the source had so many versions a moment ago.
 func compareAll(ctx context.Context, both sides, step actions.StepContext, sample, versions int64) (replica.Report, error) {
-	return replica.Compare(ctx, both.source, both.target, comparing(step, sample, versions))
+	options := comparing(step, sample, versions)
+	options.Removed = both.removed
+	return replica.Compare(ctx, both.source, both.target, options)
 }
 
 // comparing are the options of a comparison that tells how far it is.

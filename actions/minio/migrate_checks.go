@@ -44,8 +44,7 @@ const (
 	// MinioSuccessor: the single one is what was copied, and another pod can take the place
 	// of the one that serves. It may be forced, for one attempt.
 	MinioSuccessor = "MinioSuccessor"
-	// MinioSourceKept: the single one was not found to be without much of what it had while
-	// nobody could write. It may be forced.
+	// MinioSourceKept: the single one was not found to lack what no client was heard to remove. It may be forced.
 	MinioSourceKept = "MinioSourceKept"
 	// MinioTries: the switch was not tried in vain just now, nor too often.
 	MinioTries = "MinioTries"
@@ -226,21 +225,6 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 	}
 	return actions.Hold(fmt.Sprintf("besides Service minio, this leads to the single MinIO: %s; its clients would go on writing to it while the rest is copied, and that would be lost; "+
 		"have them use Service minio, and take this away; if nobody writes by it, \"ekco retry --force %s\" goes on", strings.Join(names, ", "), record.ID)).About(key)
-}
-
-// sourceKept holds before the next pass removes the same from the copy, which may be the last
-// that there is.
-func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict {
-	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
-	if err != nil {
-		return actions.Hold(err.Error()).About("outputs")
-	}
-	key := fmt.Sprintf("shrunk, at try %d", cut.Tries)
-	if cut.Shrunk == "" || record.HasForced(MinioSourceKept, key) {
-		return actions.Pass()
-	}
-	return actions.Hold(fmt.Sprintf("%s; ha-minio still has it, and may be the last that does: going on removes it there; look whether the volume of the single MinIO lost data, and restore that, or \"ekco cancel %s\" and have Service minio lead to ha-minio; "+
-		"if clients deleted it, \"ekco retry --force %s\" goes on", cut.Shrunk, record.ID, record.ID)).About(key)
 }
 
 // tried rests between tries, and holds after the last. A retry begins anew.

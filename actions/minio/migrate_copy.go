@@ -59,7 +59,7 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	err = watched(ctx, func(ctx context.Context) (err error) {
 		result, err = replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
 			From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
-			Progress: n.progress, Checkpoint: n.checkpoint,
+			Progress: n.progress, Checkpoint: n.checkpoint, Removed: both.removed,
 			// It is told more often than it is noted: at the end of each bucket it is, too.
 			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
 		}))

@@ -138,11 +138,10 @@ type attempt struct {
 	state journal.MinioCutOver
 	// away is set once the Service led nowhere in this attempt.
 	away bool
-	// versions is how many there were at the last look while clients could write, removed
-	// how many of those on the target the source had no more, listed how long it takes to
-	// list them.
-	versions, removed int64
-	listed            time.Duration
+	// versions is how many there were at the last look while clients could write, listed how
+	// long it takes to list them.
+	versions int64
+	listed   time.Duration
 }
 
 func (a *attempt) load() (err error) {
@@ -270,7 +269,7 @@ func (a *attempt) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.state.Shrunk, a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version = "", false, nil, false, false, ""
+	a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version = false, nil, false, false, ""
 	a.state.Back, a.state.Away, a.state.Touched = version, "", false
 	a.state.Disabled, a.state.DisabledAt, a.state.Resumed = true, time.Now().UTC(), false
 	if err := a.note(ctx); err != nil {
@@ -337,11 +336,6 @@ func (a *attempt) before(ctx context.Context) error {
 		return err
 	}
 	defer both.close()
-	if a.unproven(both.pod) {
-		if err := both.keep(ctx, a.mayGo()); err != nil {
-			return err
-		}
-	}
 	var lost loss
 	var result replica.Result
 	var took time.Duration
@@ -359,15 +353,11 @@ func (a *attempt) before(ctx context.Context) error {
 	if fast := a.tooFast(result, took, a.listed); fast != "" {
 		return errors.New(fast)
 	}
-	a.versions, a.removed = result.Seen, result.Removed
-	return a.mayLose(lost)
-}
-
-// unproven reports whether an attempt before, which did not come to its end, had this pod take
-// the place of another one: that may have lost what is on the volume, and maybe nobody was left
-// to put that on record. Where that is on record, somebody went past it.
-func (a *attempt) unproven(pod minio.SinglePod) bool {
-	return a.state.Listed && a.state.Shrunk == "" && !slices.Contains(a.state.Pods, pod.UID)
+	a.versions = result.Seen
+	if err := a.mayLose(lost); err != nil {
+		return err
+	}
+	return a.setAside(ctx, both, result.Kept, lost.kept)
 }
 
 // mayLose returns an error unless a person released everything that cannot be carried over: it would
@@ -431,10 +421,6 @@ func (a *attempt) list(ctx context.Context) error {
 	return a.note(ctx)
 }
 
-// mayGo is how many versions may be removed from the target while nobody can write. The
-// source has what it had seconds before, unless its volume lost something.
-func (a *attempt) mayGo() int64 { return 20 + 10*a.removed + a.versions/50 }
-
 // asIs copies what can be had from the pod that serves, if one does: somebody went past
 // that no other can take its place.
 func (a *attempt) asIs(ctx context.Context) error {
@@ -448,14 +434,7 @@ func (a *attempt) asIs(ctx context.Context) error {
 	}
 	defer both.close()
 	both = both.disabled(a.state.Away)
-	if err := both.keep(ctx, a.mayGo()); err != nil {
-		return err
-	}
-	lost, _, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
-	if err != nil {
-		return err
-	}
-	if err := a.mayLose(lost); err != nil {
+	if _, _, err := a.last(ctx, both); err != nil {
 		return err
 	}
 	return a.settle(ctx, both)
@@ -490,16 +469,22 @@ func (a *attempt) endServed(ctx context.Context) error {
 	return err
 }
 
+// last copies what was written last, and accounts for what was not.
+func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, error) {
+	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
+	if err == nil {
+		err = a.mayLose(lost)
+	}
+	if err == nil {
+		err = a.setAside(ctx, both, result.Kept, lost.kept)
+	}
+	return lost, result, err
+}
+
 // same copies what was written last, and looks whether all is the same.
 func (a *attempt) same(ctx context.Context, both sides) error {
-	if err := both.keep(ctx, a.mayGo()); err != nil {
-		return err
-	}
-	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
+	lost, result, err := a.last(ctx, both)
 	if err != nil {
-		return err
-	}
-	if err := a.mayLose(lost); err != nil {
 		return err
 	}
 	// Nobody but this pass has changed anything since it began.

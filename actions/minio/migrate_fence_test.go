@@ -46,10 +46,12 @@ func (s *service) Leads(ctx context.Context) (journal.MinioService, string, erro
 // plainStore is a store as the fence has it behind it.
 type plainStore struct{ *s3sim.Store }
 
-func (plainStore) Server(context.Context) (s3.Server, error)            { return s3.Server{}, nil }
-func (plainStore) ExportIAM(context.Context) (*s3.IAM, error)           { return nil, nil }
-func (plainStore) ImportIAM(context.Context, *s3.IAM) ([]string, error) { return nil, nil }
-func (plainStore) Close()                                               {}
+func (plainStore) Server(context.Context) (s3.Server, error)  { return s3.Server{}, nil }
+func (plainStore) ExportIAM(context.Context) (*s3.IAM, error) { return nil, nil }
+func (plainStore) ImportIAM(context.Context, *s3.IAM, func(string) bool) ([]string, error) {
+	return nil, nil
+}
+func (plainStore) Close() {}
 
 func TestRemovalsShareTheAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

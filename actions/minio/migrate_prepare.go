@@ -120,6 +120,8 @@ type loss struct {
 	settings []replica.Warning
 	// iam are users, policies and the like, versions those of objects.
 	iam, versions []string
+	// kept are users, policies and the like that the target has alone, and nobody released.
+	kept []string
 }
 
 // names is the loss for people.
@@ -148,18 +150,25 @@ func (s sides) prepare(ctx context.Context) (loss, error) {
 	if err != nil {
 		return loss{}, err
 	}
-	iam, err := s.sameIAM(ctx)
-	return loss{settings: warnings, iam: iam}, err
+	iam, kept, err := s.sameIAM(ctx)
+	return loss{settings: warnings, iam: iam, kept: kept}, err
 }
 
 // sameIAM makes users and policies those of the source, and names what the target does not
-// accept.
-func (s sides) sameIAM(ctx context.Context) ([]string, error) {
+// accept, and what it has alone and keeps: a server that has lost their files serves without them.
+func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) {
 	want, err := s.source.ExportIAM(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.target.ImportIAM(ctx, want)
+	if refused, err = s.target.ImportIAM(ctx, want, s.target.released); err != nil {
+		return nil, nil, err
+	}
+	have, err := s.target.ExportIAM(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return refused, have.Beyond(want), nil
 }
 
 // rehearse sets what acts by itself for a moment each, and names what the target does not

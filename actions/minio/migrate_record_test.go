@@ -64,23 +64,6 @@ func TestASourceThatWasTooFastIsLeftForAWhile(t *testing.T) {
 	})
 }
 
-// TestWhoGoesPastASourceThatShrankGoesPastThatOnce: the next time it may have lost the rest.
-func TestWhoGoesPastASourceThatShrankGoesPastThatOnce(t *testing.T) {
-	shrunk := func(tries int, forced ...journal.Forced) actions.Verdict {
-		return sourceKept(t.Context(), recordOf(t, journal.MinioMigratePlan{}, map[string]any{
-			journal.StepCutOverMinio: journal.MinioCutOver{Tries: tries, Shrunk: "it is without 7 of 8 objects"},
-		}, forced...))
-	}
-	first := shrunk(1)
-	past := journal.Forced{Preflight: MinioSourceKept, Key: first.Key}
-	if first.Kind != actions.VerdictHold || shrunk(1, past).Kind != actions.VerdictPass {
-		t.Errorf("%+v; and past it %+v", first, shrunk(1, past))
-	}
-	if second := shrunk(2, past); second.Kind != actions.VerdictHold {
-		t.Errorf("at the next try: %+v", second)
-	}
-}
-
 // TestAForceReleasesNothingButNames: what is released is removed, or deleted with the single MinIO.
 func TestAForceReleasesNothingButNames(t *testing.T) {
 	found := func(store string, more int, names ...string) journal.MinioFound {

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
 	"github.com/replicatedhq/ekco/journal"
-	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // sides are the two stores of a migration. The credentials live as long as they do.
@@ -22,7 +20,13 @@ type sides struct {
 	source minio.Store
 	target *fenced
 	// id is that of the source.
-	id string
+	id      string
+	hearing *hearing
+}
+
+// removed reports whether a version may be removed from the copy that the source lacks.
+func (s sides) removed(bucket string, v s3.Version) bool {
+	return s.hearing.removed(bucket, v) || s.target.released(replica.Item{Bucket: bucket, Version: v}.String())
 }
 
 func (s sides) close() {
@@ -69,6 +73,13 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 	if both.id, err = both.identified(ctx, record); err == nil {
 		// What clients wrote to the target meanwhile would be removed as what the source lacks.
 		both.target.service.version, err = ledAt(record)
+	}
+	if err == nil {
+		both.target.released, err = m.known(record)
+	}
+	if err == nil {
+		both.hearing = m.hearing
+		err = m.hearing.listen(ctx, pod, both.id, func() (minio.Store, error) { return m.source(ctx, pod) })
 	}
 	if err != nil {
 		both.close()
@@ -124,17 +135,21 @@ func (m *migrator) connect(ctx context.Context, pod minio.SinglePod) (sides, err
 	if err != nil {
 		return sides{}, err
 	}
-	credentials, err := m.api.Credentials(ctx)
-	if err != nil {
-		target.Close()
-		return sides{}, err
-	}
-	source, err := m.Stores.Store([]string{pod.Address}, credentials)
+	source, err := m.source(ctx, pod)
 	if err != nil {
 		target.Close()
 		return sides{}, err
 	}
 	return sides{pod: pod, source: source, target: target}, nil
+}
+
+// source makes a client of the single MinIO.
+func (m *migrator) source(ctx context.Context, pod minio.SinglePod) (minio.Store, error) {
+	credentials, err := m.api.Credentials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.Stores.Store([]string{pod.Address}, credentials)
 }
 
 // target makes a client of the replicas.
@@ -170,57 +185,17 @@ func (s sides) disabled(version string) sides {
 type fenced struct {
 	minio.Store
 	service *fence
-	// keeps is nil where any number of versions and buckets may be removed.
-	keeps *keeps
+	// released is what a person released by its name.
+	released func(name string) bool
 }
 
 // adds is how old an answer may be for what only adds.
 const adds = time.Second
 
-// keeps is how much may be removed at most from a copy that is known to be complete.
-type keeps struct {
-	most int64
-	left atomic.Int64
-}
-
-// shrunkError says that the source was without something that it had just before, when
-// clients could write; so many versions were removed from the target before that was too much.
-type shrunkError struct {
-	what    string
-	removed int64
-}
-
-func (e shrunkError) Error() string {
-	text := "the single MinIO lacks " + e.what + ", which it had shortly before"
-	if e.removed > 0 {
-		text += fmt.Sprintf("; %s that it lacks too had been removed from ha-minio until then", words.Count(int(e.removed), "version"))
-	}
-	return text
-}
-
-func (k *keeps) refuse(what string) error {
-	return shrunkError{what, min(k.most-k.left.Load(), k.most)}
-}
-
-// keep has no bucket removed from here on, nor emptied because the source is without it, and
-// no more than so many versions.
-func (s sides) keep(ctx context.Context, most int64) error {
-	s.target.keeps = &keeps{most: most}
-	s.target.keeps.left.Store(most)
-	theirs, err := s.source.Buckets(ctx)
-	if err != nil {
-		return err
-	}
-	ours, err := s.target.Buckets(ctx)
-	if err != nil {
-		return err
-	}
-	for _, bucket := range ours {
-		if !slices.Contains(theirs, bucket) {
-			return s.target.keeps.refuse("bucket " + bucket)
-		}
-	}
-	return nil
+// Buckets leaves out what is set aside: it is on the target alone.
+func (f *fenced) Buckets(ctx context.Context) ([]string, error) {
+	all, err := f.Store.Buckets(ctx)
+	return slices.DeleteFunc(all, func(bucket string) bool { return bucket == asideBucket }), err
 }
 
 // guarded changes the target if it still may be.
@@ -236,12 +211,7 @@ func (f *fenced) CreateBucket(ctx context.Context, bucket string, locked bool) e
 }
 
 func (f *fenced) RemoveBucket(ctx context.Context, bucket string) error {
-	return f.guarded(ctx, 0, func() error {
-		if f.keeps != nil {
-			return f.keeps.refuse("bucket " + bucket)
-		}
-		return f.Store.RemoveBucket(ctx, bucket)
-	})
+	return f.guarded(ctx, 0, func() error { return f.Store.RemoveBucket(ctx, bucket) })
 }
 
 func (f *fenced) Set(ctx context.Context, bucket string, name s3.SettingName, value string) error {
@@ -265,43 +235,17 @@ func (f *fenced) Annotate(ctx context.Context, bucket string, v s3.Version, old 
 }
 
 func (f *fenced) Remove(ctx context.Context, bucket string, v s3.Version) error {
-	return f.guarded(ctx, 0, func() error {
-		if f.keeps != nil && f.keeps.left.Add(-1) < 0 {
-			return f.keeps.refuse(fmt.Sprintf("object %s/%s", bucket, v.Key))
-		}
-		return f.Store.Remove(ctx, bucket, v)
-	})
+	return f.guarded(ctx, 0, func() error { return f.Store.Remove(ctx, bucket, v) })
 }
 
-func (f *fenced) ImportIAM(ctx context.Context, want *s3.IAM) (refused []string, err error) {
+func (f *fenced) SetAside(ctx context.Context, bucket string, v s3.Version, to string) error {
+	return f.guarded(ctx, 0, func() error { return f.Store.SetAside(ctx, bucket, v, to) })
+}
+
+func (f *fenced) ImportIAM(ctx context.Context, want *s3.IAM, may func(name string) bool) (refused []string, err error) {
 	err = f.guarded(ctx, 0, func() error {
-		if err := f.keepsIAM(ctx, want); err != nil {
-			return err
-		}
-		refused, err = f.Store.ImportIAM(ctx, want)
+		refused, err = f.Store.ImportIAM(ctx, want, may)
 		return err
 	})
 	return refused, err
-}
-
-// keepsIAM refuses to remove users, policies and the like from a copy that is known to be
-// complete: a server that has lost their files serves without them.
-func (f *fenced) keepsIAM(ctx context.Context, want *s3.IAM) error {
-	if f.keeps == nil {
-		return nil
-	}
-	have, err := f.ExportIAM(ctx)
-	if err != nil {
-		return err
-	}
-	beyond := have.Beyond(want)
-	if len(beyond) == 0 {
-		return nil
-	}
-	const most = 5
-	what := strings.Join(beyond[:min(len(beyond), most)], ", ")
-	if len(beyond) > most {
-		what = fmt.Sprintf("%s and %d more", what, len(beyond)-most)
-	}
-	return f.keeps.refuse(what)
 }

@@ -35,7 +35,7 @@ func New(api minio.API, nodes Nodes, healers minio.Healers, settle time.Duration
 // single one.
 func NewMigration(api minio.API, migration Migration, changed func()) actions.Definition {
 	seen := &trail{}
-	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen})
+	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen, hearing: &hearing{}})
 }
 
 // InNamespaces returns the actions about MinIO in the namespace that is configured. An open one of

@@ -109,7 +109,7 @@ func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
 			m.Taken, m.Past.Switched = deploymentOf(rec), by
 		}
 		m.notOurs()
-	case cut.Shrunk != "" || cut.Touched || cut.Disabled || !known:
+	case cut.Shrunk != "" || cut.Lost.Count > 0 || cut.Touched || cut.Disabled || !known:
 		m.notOurs() // the copy may be the last that there is of what the single one is without, or no copy
 	case m.Service != journal.MinioServiceHA:
 		m.copied(rec, by)

@@ -163,13 +163,13 @@ func names(one, other map[string]map[string]any) []string {
 
 // ImportIAM makes the users, groups, policies and service accounts of the server
 // those that were exported from another, and names those that it does not accept.
-// What it had besides is removed.
-func (c *Client) ImportIAM(ctx context.Context, want *IAM) ([]string, error) {
+// What it had besides is removed if may says so of its name, or else is kept.
+func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string) bool) ([]string, error) {
 	have, err := c.ExportIAM(ctx)
 	if err != nil || len(want.Differences(have)) == 0 {
 		return nil, err
 	}
-	if err := c.removeIAM(ctx, want, have); err != nil {
+	if err := c.removeIAM(ctx, want, have, may); err != nil {
 		return nil, err
 	}
 	if _, err := c.request(ctx, http.MethodPut, admin+"/import-iam", "", want.archive); err != nil {
@@ -183,7 +183,8 @@ func (c *Client) ImportIAM(ctx context.Context, want *IAM) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return want.Differences(have), nil
+	kept := have.Beyond(want)
+	return slices.DeleteFunc(want.Differences(have), func(name string) bool { return slices.Contains(kept, name) }), nil
 }
 
 // setGroups enables and disables groups: the import enables all.
@@ -199,10 +200,14 @@ func (c *Client) setGroups(ctx context.Context, want *IAM) error {
 }
 
 // removeIAM removes what is not wanted: the import removes nothing.
-func (c *Client) removeIAM(ctx context.Context, want, have *IAM) error {
+func (c *Client) removeIAM(ctx context.Context, want, have *IAM, may func(name string) bool) error {
+	beyond := have.Beyond(want)
 	for _, k := range iamKinds {
 		for _, name := range slices.Sorted(maps.Keys(have.entries[k.file])) {
 			entry, wanted := have.entries[k.file][name], want.entries[k.file][name]
+			if full := k.kind + " " + name; slices.Contains(beyond, full) && !may(full) {
+				continue
+			}
 			var err error
 			if k.file == groups {
 				err = c.shrink(ctx, name, entry, wanted)

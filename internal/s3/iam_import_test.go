@@ -84,7 +84,7 @@ func TestUsersThatTheSourceDoesNotHaveAreRemoved(t *testing.T) {
 		"user_mappings.json": `{"former":{"policy":"all"}}`,
 		"groups.json":        `{"ops":{"status":"enabled","members":["app","former"]},"old":{"status":"enabled","members":["former"]}}`,
 	})}
-	refused, err := u.client().ImportIAM(t.Context(), want)
+	refused, err := u.client().ImportIAM(t.Context(), want, anyone)
 	if err != nil || len(refused) != 0 {
 		t.Errorf("refused %v, %v", refused, err)
 	}
@@ -103,7 +103,7 @@ func TestUsersThatTheSourceDoesNotHaveAreRemoved(t *testing.T) {
 		t.Errorf("asked for:\n%s", strings.Join(u.asked, "\n"))
 	}
 	u.asked = nil
-	if refused, err := u.client().ImportIAM(t.Context(), want); err != nil || len(refused)+len(u.asked) != 0 {
+	if refused, err := u.client().ImportIAM(t.Context(), want, anyone); err != nil || len(refused)+len(u.asked) != 0 {
 		t.Errorf("of what is the same: refused %v, asked for %v, %v", refused, u.asked, err)
 	}
 }
@@ -115,7 +115,7 @@ func TestWhatAnImportLeftOutIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := &users{t: t, have: with(t, map[string]string{"users.json": "{}"}), after: with(t, map[string]string{"groups.json": strings.Replace(member, "disabled", "enabled", 1)})}
-	refused, err := u.client().ImportIAM(t.Context(), want)
+	refused, err := u.client().ImportIAM(t.Context(), want, anyone)
 	if want := []string{"service account robot", "group ops"}; err != nil || !slices.Equal(refused, want) {
 		t.Errorf("refused %v, %v; want %v", refused, err, want)
 	}
@@ -130,8 +130,11 @@ func TestAnImportThatFailsInItsMiddleSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		u := &users{t: t, fails: call, after: archive, have: with(t, map[string]string{"users.json": `{"former":{"secretKey":"x","status":"enabled"}}`})}
-		if refused, err := u.client().ImportIAM(t.Context(), want); err == nil || strings.Contains(err.Error(), "s3cr3t") {
+		if refused, err := u.client().ImportIAM(t.Context(), want, anyone); err == nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%s: refused %v, %v", call, refused, err)
 		}
 	}
 }
+
+// anyone may be removed.
+func anyone(string) bool { return true }

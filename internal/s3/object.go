@@ -131,3 +131,17 @@ func (c *Client) Remove(ctx context.Context, bucket string, v Version) error {
 	}
 	return err
 }
+
+// SetAside stores a copy of a version in another bucket of the same server, which it creates. A delete marker has
+// nothing to be copied.
+func (c *Client) SetAside(ctx context.Context, bucket string, v Version, to string) error {
+	if err := c.CreateBucket(ctx, to, false); err != nil || v.DeleteMarker {
+		return err
+	}
+	name := bucket + "/" + strings.TrimRight(v.Key, "/") + "/" + v.ID
+	_, err := c.core.ComposeObject(ctx, minio.CopyDestOptions{Bucket: to, Object: name}, minio.CopySrcOptions{Bucket: bucket, Object: v.Key, VersionID: v.ID})
+	if err != nil {
+		return failed("set aside object", bucket, v.Key, err)
+	}
+	return nil
+}

@@ -33,22 +33,41 @@ const defaultRegion = "us-east-1"
 // request asks for what minio-go has no function for, or only one that understands
 // the answer and so loses what it does not know. The path is as it is sent.
 func (c *Client) request(ctx context.Context, method, path, query string, body []byte) ([]byte, error) {
-	region, _ := c.region.Load().(string)
-	if region == "" {
-		region = defaultRegion
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	response, err := c.send(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
 	}
-	answer, err := c.requestIn(ctx, region, method, path, query, body)
-	// A server with a region of its own says which.
-	if other := minio.ToErrorResponse(err).Region; err != nil && other != "" && other != region {
-		c.region.Store(other)
-		return c.requestIn(ctx, other, method, path, query, body)
+	return read(response)
+}
+
+// read reads an answer to its end.
+func read(response *http.Response) ([]byte, error) {
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, answerLimit+1))
+	if err == nil && len(answer) > answerLimit {
+		err = fmt.Errorf("the answer has more than %d bytes", answerLimit)
 	}
 	return answer, err
 }
 
-func (c *Client) requestIn(ctx context.Context, region, method, path, query string, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
-	defer cancel()
+// send sends a request, signed for the region that the server has, and returns the answer unless that is a refusal.
+func (c *Client) send(ctx context.Context, method, path, query string, body []byte) (*http.Response, error) {
+	region, _ := c.region.Load().(string)
+	if region == "" {
+		region = defaultRegion
+	}
+	response, err := c.sendTo(ctx, region, method, path, query, body)
+	// A server with a region of its own says which.
+	if other := minio.ToErrorResponse(err).Region; err != nil && other != "" && other != region {
+		c.region.Store(other)
+		return c.sendTo(ctx, other, method, path, query, body)
+	}
+	return response, err
+}
+
+func (c *Client) sendTo(ctx context.Context, region, method, path, query string, body []byte) (*http.Response, error) {
 	target := url.URL{Scheme: c.core.EndpointURL().Scheme, Host: c.core.EndpointURL().Host, Path: path, RawQuery: query}
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
@@ -62,20 +81,14 @@ func (c *Client) requestIn(ctx context.Context, region, method, path, query stri
 	}
 	signed := signer.SignV4(*request, c.endpoint.AccessKey, c.endpoint.SecretKey, "", region)
 	response, err := c.caller().Do(signed)
+	if err != nil || response.StatusCode/100 == 2 {
+		return response, err
+	}
+	answer, err := read(response)
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, answerLimit+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(answer) > answerLimit:
-		return nil, fmt.Errorf("the answer has more than %d bytes", answerLimit)
-	case response.StatusCode/100 != 2:
-		return nil, refusal(response.StatusCode, answer)
-	}
-	return answer, nil
+	return nil, refusal(response.StatusCode, answer)
 }
 
 // refusal is what the server says of why it did not do as it was asked.

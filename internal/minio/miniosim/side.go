@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/minio"
@@ -174,6 +175,32 @@ func (s *side) Remove(ctx context.Context, bucket string, v s3.Version) error {
 	return s.change("remove "+bucket+"/"+v.Key, func() error { return s.Store.Remove(ctx, bucket, v) })
 }
 
+func (s *side) SetAside(ctx context.Context, bucket string, v s3.Version, to string) error {
+	return s.change("set-aside "+bucket+"/"+v.Key, func() error { return s.Store.SetAside(ctx, bucket, v, to) })
+}
+
+// Hear implements [minio.Store], until the store cannot be reached any more.
+func (s *side) Hear(ctx context.Context, connected func(), heard func(s3.Removal)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		for ctx.Err() == nil {
+			if err := s.reach(); err != nil {
+				stop(err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+	if err := s.reach(); err != nil {
+		return err
+	}
+	err := s.Store.Hear(ctx, connected, heard)
+	return cmp.Or(context.Cause(ctx), err)
+}
+
 // Server implements [minio.Store].
 func (s *side) Server(context.Context) (s3.Server, error) {
 	if err := s.reach(); err != nil {
@@ -204,13 +231,15 @@ func (s *side) ExportIAM(context.Context) (*s3.IAM, error) {
 var errNotReady = errors.New("XMinioServerNotInitialized: the server is not initialised yet")
 
 // ImportIAM implements [minio.Store].
-func (s *side) ImportIAM(_ context.Context, want *s3.IAM) ([]string, error) {
+func (s *side) ImportIAM(_ context.Context, want *s3.IAM, may func(name string) bool) ([]string, error) {
 	if err := s.reach(); err != nil {
 		return nil, err
 	}
 	s.net.mu.Lock()
 	defer s.net.mu.Unlock()
-	s.net.iam[s.name] = want
+	if beyond := s.net.iam[s.name].Beyond(want); !slices.ContainsFunc(beyond, func(name string) bool { return !may(name) }) {
+		s.net.iam[s.name] = want
+	}
 	return s.net.Refused, nil
 }
 

@@ -20,7 +20,7 @@ func Alone(ctx context.Context, one, other s3.Source, since time.Time) (Names, e
 // it was made: an EKCO before this one copied without versions and times, and a pass makes
 // that equal.
 func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, target, source, since, func(p *pair, v s3.Version) bool { return p.has(v) || p.copyOf(v) })
+	return beyond(ctx, target, source, since, func(p *pair, v s3.Version) bool { return p.has(v) || copyIn(p.target, v) })
 }
 
 // beyond names what one store has beyond the other, which has a version if has says so.
@@ -51,20 +51,12 @@ func beyondIn(ctx context.Context, bucket string, one, other s3.Source, since ti
 		}
 		for _, v := range p.source {
 			if !v.Modified.Before(since) && !has(&p, v) {
-				found.add(itemOf(bucket, v))
+				found.add(Item{bucket, v}.String())
 			}
 		}
 		p.release()
 	}
 	return nil
-}
-
-// itemOf names exactly that version: one without an id of its own by its time, too.
-func itemOf(bucket string, v s3.Version) string {
-	if v.ID == s3.NullVersion {
-		return "object " + bucket + "/" + v.Key + " (" + v.ID + ", " + v.Modified.UTC().Format("2006-01-02T15:04:05.000Z07:00") + ")"
-	}
-	return "object " + bucket + "/" + v.Key + " (" + v.ID + ")"
 }
 
 // has reports whether the target has that version, or a newer one of its id.
@@ -79,13 +71,13 @@ func (p *pair) has(v s3.Version) bool {
 	})
 }
 
-// copyOf reports whether a version without an id of its own has the content of one that the
-// target has. What was copied without versions is the newest one, whatever its id.
-func (p *pair) copyOf(v s3.Version) bool {
+// copyIn reports whether a version without an id of its own has the content of one of those.
+// What was copied without versions is the newest one, whatever its id.
+func copyIn(those []s3.Version, v s3.Version) bool {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
 		return false
 	}
-	return slices.ContainsFunc(p.target, func(of s3.Version) bool {
+	return slices.ContainsFunc(those, func(of s3.Version) bool {
 		return of.Size == v.Size && of.ETag == v.ETag
 	})
 }

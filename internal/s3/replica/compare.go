@@ -59,6 +59,8 @@ type CompareOptions struct {
 	// Progress is told how many versions are compared, at most once a second. It must not
 	// take long.
 	Progress func(versions int64)
+	// Removed is that of [Options]: what a pass keeps is no difference.
+	Removed Removed
 }
 
 // Compare compares everything that the two sides have: buckets and their settings,
@@ -91,6 +93,7 @@ const (
 type comparison struct {
 	source, target s3.Source
 	progress       func(versions int64)
+	removed        Removed
 	// common are the buckets of both sides.
 	common []string
 
@@ -103,7 +106,7 @@ type comparison struct {
 
 func newComparison(source, target s3.Source, options CompareOptions) *comparison {
 	return &comparison{
-		source: source, target: target, chosen: newSample(options.Sample), progress: options.Progress, told: time.Now(),
+		source: source, target: target, chosen: newSample(options.Sample), progress: options.Progress, removed: options.Removed, told: time.Now(),
 		report: Report{Settings: make(map[string][]s3.SettingName)},
 	}
 }
@@ -118,7 +121,7 @@ func (c *comparison) buckets(ctx context.Context, do func(context.Context, strin
 	for _, bucket := range union(theirs, ours) {
 		if slices.Contains(theirs, bucket) && slices.Contains(ours, bucket) {
 			c.common = append(c.common, bucket)
-		} else {
+		} else if slices.Contains(theirs, bucket) || c.removed == nil || c.removed(bucket, s3.Version{}) {
 			c.report.Buckets = append(c.report.Buckets, bucket)
 		}
 	}
@@ -183,6 +186,7 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 	if err != nil {
 		return err
 	}
+	d.keep(&p, c.removed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, change := range d.changes {

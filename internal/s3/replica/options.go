@@ -44,6 +44,9 @@ type Options struct {
 	Checkpoint        func(Position) error
 	CheckpointObjects int
 	CheckpointEvery   time.Duration
+	// Removed is what is known to be removed on purpose; nil is everything. What is not known stays on the target,
+	// and is named in [Result.Kept].
+	Removed Removed
 }
 
 // Position is how far a pass has come: everything up to it is done, in the order

@@ -18,6 +18,8 @@ type Result struct {
 	// NotCarried are versions that nobody can copy without a key that the server
 	// does not have, or the target does not accept as they are.
 	NotCarried Names
+	// Kept is what the source lacks, and was not removed as [Options.Removed] does not know of it.
+	Kept Kept
 	// Touched are the objects that were not the same on both sides, or may not have been.
 	Touched Touched
 }
@@ -182,7 +184,9 @@ func (r *run) bucket(ctx context.Context, stop context.CancelCauseFunc, j job) e
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if j.gone {
+	if bucket := (s3.Version{}); j.gone && r.options.Removed != nil && !r.options.Removed(j.bucket, bucket) {
+		r.tracker.kept(Item{j.bucket, bucket})
+	} else if j.gone {
 		if err := r.target.RemoveBucket(ctx, j.bucket); err != nil {
 			return err
 		}
@@ -292,6 +296,7 @@ func (r *run) do(ctx context.Context, t task) error {
 	if !t.none() {
 		r.tracker.touched(t.pair)
 	}
+	r.tracker.kept(t.keep(&t.pair, r.options.Removed)...)
 	for _, c := range t.changes {
 		if err := r.change(ctx, t.bucket, c); err != nil {
 			return err

@@ -157,6 +157,14 @@ func (t *tracker) notCarried(bucket string, v s3.Version) {
 	t.all.NotCarried.add(bucket + "/" + v.Key + " (" + v.ID + ")")
 }
 
+// kept takes note of what stays on the target alone.
+func (t *tracker) kept(items ...Item) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all.Kept.Count += len(items)
+	t.all.Kept.Items = append(t.all.Kept.Items, items[:min(len(items), MaxNames-len(t.all.Kept.Items))]...)
+}
+
 func (t *tracker) result() Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -29,6 +29,9 @@ type Store struct {
 	buckets map[string]*bucket
 	uploads map[string]map[int][]byte
 	ids     int
+	// hears are those that are told what clients remove, by a number.
+	hears map[int]func(s3.Removal)
+	heard int
 }
 
 type bucket struct {
@@ -67,6 +70,42 @@ func (s *Store) DropBucket(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.buckets, name)
+	s.tell(name, "", "")
+}
+
+// LoseBucket is DropBucket by no client: the volume lost it.
+func (s *Store) LoseBucket(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.buckets, name)
+}
+
+// tell tells what a client removed. It expects mu to be held.
+func (s *Store) tell(bucket, key, id string) {
+	for _, heard := range s.hears {
+		heard(s3.Removal{Bucket: bucket, Key: key, ID: id, At: time.Now()})
+	}
+}
+
+// Hear has somebody be told what clients remove, until ctx ends.
+func (s *Store) Hear(ctx context.Context, connected func(), heard func(s3.Removal)) error {
+	if err := s.reach(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.hears == nil {
+		s.hears = make(map[int]func(s3.Removal))
+	}
+	s.heard++
+	number := s.heard
+	s.hears[number] = heard
+	s.mu.Unlock()
+	connected()
+	<-ctx.Done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.hears, number)
+	return ctx.Err()
 }
 
 // Write stores an object as an application does, at a time, and returns the
@@ -90,6 +129,7 @@ func (s *Store) Delete(name, key string, at time.Time) {
 	b := s.buckets[name]
 	if b.settings[s3.Versioning] == "" {
 		delete(b.objects, key)
+		s.tell(name, key, s3.NullVersion)
 		return
 	}
 	b.insert(stored{Version: s3.Version{Key: key, ID: s.id(name), DeleteMarker: true, Modified: at.UTC()}})
@@ -97,6 +137,14 @@ func (s *Store) Delete(name, key string, at time.Time) {
 
 // DeleteVersion removes a version for good.
 func (s *Store) DeleteVersion(name, key, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buckets[name].remove(key, id)
+	s.tell(name, key, id)
+}
+
+// Lose is DeleteVersion by no client: the volume lost it.
+func (s *Store) Lose(name, key, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buckets[name].remove(key, id)

@@ -185,3 +185,20 @@ func (s *Store) Remove(ctx context.Context, name string, v s3.Version) error {
 		return b.remove(v.Key, v.ID), nil
 	})
 }
+
+// SetAside stores a copy of a version in another bucket.
+func (s *Store) SetAside(ctx context.Context, name string, v s3.Version, to string) error {
+	return s.do(ctx, "set-aside "+name+"/"+v.Key, func() (bool, error) {
+		if s.buckets[to] == nil {
+			s.buckets[to] = &bucket{settings: make(s3.Settings), objects: make(map[string][]stored)}
+		}
+		one, err := s.version(name, v)
+		if err != nil || v.DeleteMarker {
+			return false, err
+		}
+		kept := *one
+		kept.Key, kept.ID = name+"/"+v.Key+"/"+v.ID, s3.NullVersion
+		s.buckets[to].insert(kept)
+		return true, nil
+	})
+}

@@ -1,0 +1,172 @@
+package minio
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+const (
+	// hearingLease is after what time another connection follows the one that listens, which the server ends after an
+	// hour; for hearingOverlap both listen.
+	hearingLease   = 45 * time.Minute
+	hearingOverlap = time.Minute
+	// hearingIdle is how long it listens after it was last needed.
+	hearingIdle = time.Hour
+	// hearingRetry is how long it is until it tries again, connectTimeout how long a connection is waited for.
+	hearingRetry   = 5 * time.Second
+	connectTimeout = 5 * time.Second
+	// maxHeard is how many removals are remembered. What is forgotten is not known to be removed.
+	maxHeard = 100_000
+)
+
+// hearing remembers what clients were heard to remove from the single MinIO: only that may be removed from the copy
+// without a person's word. Nobody hears while EKCO is away. It is nil where nobody listens.
+type hearing struct {
+	mu sync.Mutex
+	// pod is the one that is listened to, store what it serves.
+	pod, store string
+	needed     time.Time
+	// heard is what was removed since the last pass over everything, before what was between the last two.
+	heard, before map[s3.Removal]time.Time
+	// failed is why nobody listened for a while, until that was told.
+	failed error
+}
+
+// listen has a pod be listened to from before it returns, if that can be. The store is closed once nobody listens.
+func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	known := h.pod == pod.UID && time.Since(h.needed) < hearingIdle
+	if h.store != id || h.heard == nil {
+		h.heard, h.before = map[s3.Removal]time.Time{}, nil
+	}
+	h.pod, h.store, h.needed = pod.UID, id, time.Now()
+	h.mu.Unlock()
+	if known {
+		return nil
+	}
+	store, err := connect()
+	if err != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.pod = ""
+		return err
+	}
+	connected := make(chan struct{})
+	go h.follow(context.WithoutCancel(ctx), pod.UID, store, sync.OnceFunc(func() { close(connected) }))
+	select {
+	case <-connected:
+	case <-ctx.Done():
+	case <-time.After(connectTimeout):
+	}
+	return nil
+}
+
+// follow listens to a pod, one connection after the other, as long as that is needed.
+func (h *hearing) follow(ctx context.Context, pod string, store minio.Store, connected func()) {
+	defer store.Close()
+	for h.needs(pod) {
+		one, end := context.WithTimeout(ctx, hearingLease+hearingOverlap)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer end()
+			if err := store.Hear(one, connected, h.take); one.Err() == nil {
+				h.fails(err)
+			}
+		}()
+		select {
+		case <-ended:
+			<-time.After(hearingRetry)
+		case <-time.After(hearingLease):
+		}
+	}
+}
+
+func (h *hearing) needs(pod string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.pod == pod && time.Since(h.needed) < hearingIdle
+}
+
+func (h *hearing) take(removal s3.Removal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := removal.At
+	if removal.At = (time.Time{}); len(h.heard) < maxHeard && at.After(h.heard[removal]) {
+		h.heard[removal] = at
+	}
+}
+
+func (h *hearing) fails(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed = err
+}
+
+// failure returns why nobody listened for a while, once.
+func (h *hearing) failure() error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer func() { h.failed = nil }()
+	return h.failed
+}
+
+// removed reports whether a client was heard to remove a version, or all of its object or bucket, since it was
+// written; without a key it is about the bucket.
+func (h *hearing) removed(bucket string, v s3.Version) bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, removal := range []s3.Removal{{Bucket: bucket, Key: v.Key, ID: v.ID}, {Bucket: bucket, Key: v.Key}, {Bucket: bucket}} {
+		for _, heard := range []map[s3.Removal]time.Time{h.heard, h.before} {
+			if at, is := heard[removal]; is && !v.Modified.Truncate(time.Millisecond).After(at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// passed forgets what was removed before a pass over everything began, which has removed that from the copy.
+func (h *hearing) passed() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard, h.before = map[s3.Removal]time.Time{}, h.heard
+}
+
+// known returns what may be removed from the copy: what clients were heard to remove, and what a person released.
+func (m *migrator) known(record journal.ActionRecord) (func(name string) bool, error) {
+	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	if err != nil {
+		return nil, err
+	}
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for preflight, shown := range map[string]journal.MinioFound{MinioNothingForeign: prepared.Foreign, MinioSourceKept: cut.Lost} {
+		if released(shown, shown, record, preflight) {
+			for _, name := range shown.Names {
+				names[name] = true
+			}
+		}
+	}
+	return func(name string) bool { return names[name] }, nil
+}

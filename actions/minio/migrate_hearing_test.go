@@ -1,0 +1,88 @@
+package minio
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/s3sim"
+)
+
+// leased is a store that ends each connection after an hour.
+type leased struct{ plainStore }
+
+func (l leased) Hear(ctx context.Context, connected func(), heard func(s3.Removal)) error {
+	ctx, end := context.WithTimeout(ctx, time.Hour)
+	defer end()
+	return l.Store.Hear(ctx, connected, heard)
+}
+
+// TestARemovalIsProofOfNothingThatWasWrittenSince, nor of what another store lost.
+func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h := s3sim.New(), &hearing{}
+		store.AddBucket("b", nil)
+		store.AddBucket("c", nil)
+		listens := func(pod, id string) {
+			if err := h.listen(t.Context(), minio.SinglePod{UID: pod}, id, func() (minio.Store, error) { return leased{plainStore{store}}, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		version := func(key string) s3.Version { return store.Write("b", key, "text", s3.Attributes{}, time.Now()) }
+		unheard := version("unheard")
+		store.Delete("b", "unheard", time.Now())
+		listens("one", "store")
+		old := version("key")
+		store.Delete("b", "key", time.Now())
+		time.Sleep(time.Second)
+		later := version("key")
+		lost := version("lost")
+		store.Lose("b", "lost", s3.NullVersion)
+		other := store.Write("c", "other", "text", s3.Attributes{}, time.Now())
+		store.DropBucket("c")
+		for name, test := range map[string]struct {
+			bucket string
+			v      s3.Version
+			want   bool
+		}{
+			"before it listened": {"b", unheard, false}, "the same": {"b", old, true}, "written since": {"b", later, false}, "lost": {"b", lost, false},
+			"with its bucket": {"c", other, true}, "a bucket": {"c", s3.Version{}, true}, "another bucket": {"b", s3.Version{}, false},
+		} {
+			if got := h.removed(test.bucket, test.v); got != test.want {
+				t.Errorf("%s: removed: %t", name, got)
+			}
+		}
+		for range 20 { // as long as it is needed, through the end of each connection
+			time.Sleep(20 * time.Minute)
+			listens("one", "store")
+			v := version("often")
+			if store.Delete("b", "often", time.Now()); !h.removed("b", v) {
+				t.Fatalf("it is not heard at %s", time.Now())
+			}
+		}
+		h.passed()
+		if !h.removed("b", old) {
+			t.Error("a pass that began before it may not have removed it")
+		}
+		if h.passed(); h.removed("b", old) {
+			t.Error("it is never forgotten")
+		}
+		v := version("often")
+		store.Delete("b", "often", time.Now())
+		listens("two", "another store")
+		if h.removed("b", v) {
+			t.Error("what was removed from one store is proof for another")
+		}
+		time.Sleep(hearingIdle + hearingLease + hearingRetry)
+		v = version("late")
+		if store.Delete("b", "late", time.Now()); h.removed("b", v) {
+			t.Error("it listens though nobody needs it")
+		}
+		if (*hearing)(nil).removed("b", v) {
+			t.Error("nobody listens, and it is heard")
+		}
+	})
+}

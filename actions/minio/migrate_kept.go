@@ -1,0 +1,113 @@
+package minio
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+const (
+	// asideBucket has on the highly available MinIO what the single one lacks though nobody was heard to remove it. No
+	// migration looks at it.
+	asideBucket = "ekco-set-aside"
+	// mostAside is how many versions are set aside without a person's word.
+	mostAside = 20
+)
+
+// setAside accounts for what the highly available MinIO has alone. A little that may have been removed while nobody
+// listened is set aside there; of more a person decides.
+func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, users []string) error {
+	names := slices.Clone(users)
+	buckets := false
+	kept, err := both.heardSince(ctx, kept)
+	if err != nil {
+		return err
+	}
+	for _, item := range kept.Items {
+		names, buckets = append(names, item.String()), buckets || item.Key == ""
+	}
+	if kept.Count+len(users) == 0 {
+		a.state.Lost = journal.MinioFound{}
+		return nil
+	}
+	if buckets || len(users) > 0 || kept.Count+len(a.state.Aside) > mostAside {
+		slices.Sort(names)
+		names = names[:min(len(names), replica.MaxNames)]
+		a.state.Lost = journal.MinioFound{Count: kept.Count + len(users), Names: names, At: time.Now().UTC(), Store: both.id}
+		return &actions.UnfinishedError{Left: lostText(a.state.Lost, a.step.Action), Waits: true}
+	}
+	a.state.Aside = append(slices.Clone(a.state.Aside), names...)
+	if err := a.note(ctx); err != nil {
+		return err
+	}
+	a.step.Log.Warn("the single MinIO lacks something that no client was heard to remove; it is set aside on ha-minio", "bucket", asideBucket, "names", names)
+	for _, item := range kept.Items {
+		if err := both.putAside(ctx, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heardSince removes versions of which an event came after the pass had asked, and returns the rest.
+func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
+	rest.Count = kept.Count
+	for _, item := range kept.Items {
+		if item.Key == "" || !s.removed(item.Bucket, item.Version) {
+			rest.Items = append(rest.Items, item)
+			continue
+		}
+		if err := s.target.Remove(ctx, item.Bucket, item.Version); err != nil {
+			return rest, err
+		}
+		rest.Count--
+	}
+	return rest, nil
+}
+
+// putAside moves a version out of the way, unless the source has it after all.
+func (s sides) putAside(ctx context.Context, item replica.Item) error {
+	theirs, err := s.source.VersionsOf(ctx, item.Bucket, item.Key)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(theirs, func(v s3.Version) bool { return v.ID == item.ID && !v.Modified.Before(item.Modified) }) {
+		return nil
+	}
+	if err := s.target.SetAside(ctx, item.Bucket, item.Version, asideBucket); err != nil {
+		return err
+	}
+	return s.target.Remove(ctx, item.Bucket, item.Version)
+}
+
+func lostText(found journal.MinioFound, record journal.ActionRecord) string {
+	return fmt.Sprintf("the single MinIO lacks %s that ha-minio has, and no client was heard to remove it: %s; look whether the volume of the single MinIO lost data, and restore that, or \"ekco cancel %s\" and have Service minio lead to ha-minio; "+
+		"\"ekco retry %s\" looks again; if clients removed it, \"ekco retry --force %s\" has exactly what is named here removed from ha-minio", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID, record.ID)
+}
+
+// sourceKept holds the switch before anything is left out that the single MinIO may have lost, and says what was
+// set aside.
+func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
+	verdict := toldOf(record, journal.StepCutOverMinio, MinioSourceKept, lostText(cut.Lost, record), cut.Lost)
+	if verdict.Kind == actions.VerdictPass && len(cut.Aside) > 0 {
+		return actions.PassBecause(asideText(cut.Aside)).About("aside")
+	}
+	return verdict
+}
+
+func asideText(names []string) string {
+	return fmt.Sprintf("the single MinIO lacks %s that no client was heard to remove; ha-minio keeps it in bucket %s; delete that once nobody misses it: %s",
+		words.Count(len(names), "version"), asideBucket, strings.Join(names, ", "))
+}

@@ -1,0 +1,61 @@
+package replica_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/internal/s3/s3sim"
+)
+
+// TestWhatIsNotKnownToBeRemovedStays: the source may have lost it.
+func TestWhatIsNotKnownToBeRemovedStays(t *testing.T) {
+	source, target := s3sim.New(), s3sim.New()
+	at := time.Now().Add(-time.Hour)
+	for _, store := range []*s3sim.Store{source, target} {
+		store.AddBucket("bucket", nil)
+		for _, key := range []string{"stays", "removed", "lost"} {
+			store.Write("bucket", key, "text", s3.Attributes{}, at)
+		}
+	}
+	for _, bucket := range []string{"dropped", "gone"} {
+		target.AddBucket(bucket, nil)
+		target.Write(bucket, "key", "text", s3.Attributes{}, at)
+	}
+	source.Write("bucket", "older", "before", s3.Attributes{}, at)
+	target.Write("bucket", "older", "after", s3.Attributes{}, at.Add(time.Minute))
+	source.Write("bucket", "a copy", "text", s3.Attributes{}, at)
+	target.Write("bucket", "a copy", "text", s3.Attributes{}, at.Add(time.Minute)) // as an older EKCO copied it
+	source.Delete("bucket", "removed", at)
+	source.Lose("bucket", "lost", s3.NullVersion)
+	removed := func(bucket string, v s3.Version) bool { return bucket == "dropped" || v.Key == "removed" }
+	report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Removed: removed})
+	if err != nil || !slices.Equal(report.Buckets, []string{"dropped"}) || report.Count != 2 {
+		t.Errorf("before the pass: %v, %v, %+v", err, report.Buckets, report.Differences)
+	}
+	result, err := replica.Pass(t.Context(), source, target, replica.Options{Removed: removed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, item := range result.Kept.Items {
+		kept = append(kept, untimed([]string{item.String()})[0])
+	}
+	slices.Sort(kept)
+	if want := []string{"bucket gone", "object bucket/lost (null)", "object bucket/older (null)", "object gone/key (null)"}; !slices.Equal(kept, want) || result.Kept.Count != len(want) || result.Removed != 2 {
+		t.Errorf("%d kept: %q, want %q; %d removed", result.Kept.Count, kept, want, result.Removed)
+	}
+	has := target.Dump()
+	if strings.Contains(has, "dropped") || strings.Contains(has, `"removed"`) || !strings.Contains(has, `"after"`) || !strings.Contains(has, `"lost"`) {
+		t.Errorf("the target has\n%s", has)
+	}
+	if report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Removed: removed}); err != nil || !report.Same() {
+		t.Errorf("what is kept differs: %v, %+v", err, report)
+	}
+	if report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{}); err != nil || report.Count != 2 || len(report.Buckets) != 1 {
+		t.Errorf("it is not told where everything counts: %v, %+v", err, report)
+	}
+}

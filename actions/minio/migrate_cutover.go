@@ -382,6 +382,7 @@ func (a *attempt) disabled(ctx context.Context) error {
 	if a.state.Forced != "" {
 		return a.asIs(ctx)
 	}
+	a.hearing.catchUp(ctx) // what the old pod has not reported when it ends nobody hears
 	pod, err := a.replace(ctx)
 	if err != nil {
 		return err

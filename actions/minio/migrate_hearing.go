@@ -1,7 +1,10 @@
 package minio
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,9 +20,12 @@ const (
 	hearingOverlap = time.Minute
 	// hearingIdle is how long it listens after it was last needed.
 	hearingIdle = time.Hour
-	// hearingRetry is how long it is until it tries again, connectTimeout how long a connection is waited for.
-	hearingRetry   = 5 * time.Second
-	connectTimeout = 5 * time.Second
+	// hearingRetry is how long it is until it tries again.
+	hearingRetry = 5 * time.Second
+	// echoTimeout is how long an echo is waited for, which is asked for every echoInterval: a server may keep events
+	// back until there are enough.
+	echoTimeout  = 3 * time.Second
+	echoInterval = 20 * time.Millisecond
 	// maxHeard is how many removals are remembered. What is forgotten is not known to be removed.
 	maxHeard = 100_000
 )
@@ -30,7 +36,10 @@ type hearing struct {
 	mu sync.Mutex
 	// pod is the one that is listened to, store what it serves.
 	pod, store string
+	source     minio.Store
 	needed     time.Time
+	// echoes are waited for, by key.
+	echoes map[string]func()
 	// heard is what was removed since the last pass over everything, before what was between the last two.
 	heard, before map[s3.Removal]time.Time
 	// failed is why nobody listened for a while, until that was told.
@@ -59,18 +68,55 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 		h.pod = ""
 		return err
 	}
-	connected := make(chan struct{})
-	go h.follow(context.WithoutCancel(ctx), pod.UID, store, sync.OnceFunc(func() { close(connected) }))
-	select {
-	case <-connected:
-	case <-ctx.Done():
-	case <-time.After(connectTimeout):
-	}
+	h.mu.Lock()
+	h.source = store
+	h.mu.Unlock()
+	go h.follow(context.WithoutCancel(ctx), pod.UID, store)
+	h.catchUp(ctx)
 	return nil
 }
 
+// catchUp waits until all is heard that was removed before. If that takes too long, the rest is not known to be removed.
+func (h *hearing) catchUp(ctx context.Context) {
+	if h == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, echoTimeout)
+	defer stop()
+	heard := make(chan struct{})
+	h.mu.Lock()
+	source, key := h.source, fmt.Sprintf("ekco-echo-%d/%s", time.Now().UnixNano(), strings.Repeat("x", 200))
+	if h.echoes == nil {
+		h.echoes = map[string]func(){}
+	}
+	h.echoes[key] = sync.OnceFunc(func() { close(heard) })
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.echoes, key)
+	}()
+	if source == nil {
+		return
+	}
+	buckets, err := source.Buckets(ctx)
+	for err == nil && len(buckets) > 0 {
+		err = source.Echo(ctx, buckets[0], key)
+		select {
+		case <-heard:
+			return
+		case <-ctx.Done():
+			err = cmp.Or(err, ctx.Err())
+		case <-time.After(echoInterval):
+		}
+	}
+	if err != nil {
+		h.fails(fmt.Errorf("wait until all events of the single MinIO are heard: %w", err))
+	}
+}
+
 // follow listens to a pod, one connection after the other, as long as that is needed.
-func (h *hearing) follow(ctx context.Context, pod string, store minio.Store, connected func()) {
+func (h *hearing) follow(ctx context.Context, pod string, store minio.Store) {
 	defer store.Close()
 	for h.needs(pod) {
 		one, end := context.WithTimeout(ctx, hearingLease+hearingOverlap)
@@ -78,7 +124,7 @@ func (h *hearing) follow(ctx context.Context, pod string, store minio.Store, con
 		go func() {
 			defer close(ended)
 			defer end()
-			if err := store.Hear(one, connected, h.take); one.Err() == nil {
+			if err := store.Hear(one, h.take); one.Err() == nil {
 				h.fails(err)
 			}
 		}()
@@ -99,6 +145,12 @@ func (h *hearing) needs(pod string) bool {
 func (h *hearing) take(removal s3.Removal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if echo := h.echoes[removal.Key]; echo != nil {
+		echo()
+	}
+	if removal.Nothing {
+		return
+	}
 	at := removal.At
 	if removal.At = (time.Time{}); len(h.heard) < maxHeard && at.After(h.heard[removal]) {
 		h.heard[removal] = at

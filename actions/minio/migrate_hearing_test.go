@@ -14,10 +14,10 @@ import (
 // leased is a store that ends each connection after an hour.
 type leased struct{ plainStore }
 
-func (l leased) Hear(ctx context.Context, connected func(), heard func(s3.Removal)) error {
+func (l leased) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	ctx, end := context.WithTimeout(ctx, time.Hour)
 	defer end()
-	return l.Store.Hear(ctx, connected, heard)
+	return l.Store.Hear(ctx, heard)
 }
 
 // TestARemovalIsProofOfNothingThatWasWrittenSince, nor of what another store lost.

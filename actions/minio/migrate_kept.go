@@ -59,7 +59,9 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 
 // heardSince removes versions of which an event came after the pass had asked, and returns the rest.
 func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
-	rest.Count = kept.Count
+	if rest.Count = kept.Count; kept.Count > 0 {
+		s.hearing.catchUp(ctx)
+	}
 	for _, item := range kept.Items {
 		if item.Key == "" || !s.removed(item.Bucket, item.Version) {
 			rest.Items = append(rest.Items, item)

@@ -179,8 +179,16 @@ func (s *side) SetAside(ctx context.Context, bucket string, v s3.Version, to str
 	return s.change("set-aside "+bucket+"/"+v.Key, func() error { return s.Store.SetAside(ctx, bucket, v, to) })
 }
 
+// Echo implements [minio.Store].
+func (s *side) Echo(ctx context.Context, bucket, key string) error {
+	if err := s.reach(); err != nil {
+		return err
+	}
+	return s.Store.Echo(ctx, bucket, key)
+}
+
 // Hear implements [minio.Store], until the store cannot be reached any more.
-func (s *side) Hear(ctx context.Context, connected func(), heard func(s3.Removal)) error {
+func (s *side) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() {
@@ -197,7 +205,7 @@ func (s *side) Hear(ctx context.Context, connected func(), heard func(s3.Removal
 	if err := s.reach(); err != nil {
 		return err
 	}
-	err := s.Store.Hear(ctx, connected, heard)
+	err := s.Store.Hear(ctx, heard)
 	return cmp.Or(context.Cause(ctx), err)
 }
 

@@ -88,7 +88,7 @@ func (s *Store) tell(bucket, key, id string) {
 }
 
 // Hear has somebody be told what clients remove, until ctx ends.
-func (s *Store) Hear(ctx context.Context, connected func(), heard func(s3.Removal)) error {
+func (s *Store) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	if err := s.reach(ctx); err != nil {
 		return err
 	}
@@ -100,12 +100,21 @@ func (s *Store) Hear(ctx context.Context, connected func(), heard func(s3.Remova
 	number := s.heard
 	s.hears[number] = heard
 	s.mu.Unlock()
-	connected()
 	<-ctx.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.hears, number)
 	return ctx.Err()
+}
+
+// Echo tells that nothing was removed.
+func (s *Store) Echo(_ context.Context, bucket, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, heard := range s.hears {
+		heard(s3.Removal{Bucket: bucket, Key: key, ID: "none", At: time.Now(), Nothing: true})
+	}
+	return nil
 }
 
 // Write stores an object as an application does, at a time, and returns the

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -171,12 +172,49 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
+	if err := both.differs(ctx, &found); err != nil {
+		return journal.MinioCompared{}, err
+	}
 	found.Store = both.id
 	then, err := s.serves(ctx)
 	if err == nil && then != version {
 		err = &actions.UnfinishedError{Left: "somebody changed Service minio while both were compared", Waits: true}
 	}
 	return journal.MinioCompared{MinioFound: found, Version: version}, err
+}
+
+// differs adds what both have and is not the same: what a version has besides its content, settings of buckets, and
+// contents of users, groups and policies. What clients made or wrote over on the target since is not compared.
+func (s sides) differs(ctx context.Context, found *journal.MinioFound) error {
+	theirs, err := s.source.ExportIAM(ctx)
+	if err != nil {
+		return err
+	}
+	ours, err := s.target.ExportIAM(ctx)
+	if err != nil {
+		return err
+	}
+	alone := slices.Concat(theirs.Beyond(ours), ours.Beyond(theirs)) // which are named, or are made since
+	names := slices.DeleteFunc(theirs.Differences(ours), func(name string) bool { return slices.Contains(alone, name) })
+	since := func(string, s3.Version) bool { return false }
+	report, err := replica.Compare(ctx, s.source, s.target, replica.CompareOptions{Removed: since})
+	if err != nil {
+		return err
+	}
+	for _, bucket := range slices.Sorted(maps.Keys(report.Settings)) {
+		for _, name := range report.Settings[bucket] {
+			names = append(names, fmt.Sprintf("the %s of bucket %s", name, bucket))
+		}
+	}
+	for _, d := range report.Differences {
+		if d.Besides() {
+			names = append(names, fmt.Sprintf("the %v of object %s/%s (%s)", d.Aspects, d.Bucket, d.Key, d.Version))
+		}
+	}
+	found.Count += len(names) + report.Count - len(report.Differences)
+	found.Names = append(found.Names, names...)
+	found.Names = found.Names[:min(len(found.Names), replica.MaxNames)]
+	return nil
 }
 
 // serves returns the Service's resource version, or an error unless it leads to the highly

@@ -28,7 +28,16 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 			b.Target.Write(plain, "both", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
 			b.Source.Write(plain, "both", "new", s3.Attributes{}, time.Now())
 		}, "object plain/both (null, "},
-		"a user lacks": {func(b *duo) { b.AddUser("app", "late") }, "user late"},
+		"a user lacks":      {func(b *duo) { b.AddUser("app", "late") }, "user late"},
+		"a user differs":    {func(b *duo) { b.AddUser("app" + miniosim.Disabled) }, "user app"},
+		"a setting lacks":   {func(b *duo) { b.set(b.Source, s3.Policy, `{"Version":"1"}`) }, "the policy of bucket kept"},
+		"a setting differs": {func(b *duo) { b.set(b.Target, s3.Lifecycle, "<keep/>") }, "the lifecycle of bucket kept"},
+		"tags":              {besides(s3.Attributes{Tags: map[string]string{"team": "a"}}), "the [tags] of object kept/document-0"},
+		"metadata":          {besides(s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Colour": "blue"}}), "the [metadata] of object kept/document-0"},
+		"a legal hold":      {besides(s3.Attributes{LegalHold: true}), "the [retention or legal hold] of object kept/document-0"},
+		"a retention": {
+			besides(s3.Attributes{Retention: &s3.Retention{Mode: "GOVERNANCE", Until: time.Unix(2e9, 0)}}), "the [retention or legal hold] of object kept/document-0",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
@@ -53,6 +62,53 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 			})
 		})
 	}
+}
+
+// set sets a setting of the bucket with versions.
+func (b *duo) set(store *s3sim.Store, name s3.SettingName, value string) {
+	b.T.Helper()
+	if err := store.Set(b.T.Context(), kept, name, value); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// besides has the single one alone have that with the newest version of an object.
+func besides(attributes s3.Attributes) func(b *duo) {
+	return func(b *duo) {
+		b.T.Helper()
+		versions, err := b.Target.VersionsOf(b.T.Context(), kept, "document-0")
+		if err != nil || len(versions) == 0 {
+			b.T.Fatalf("%v, %v", versions, err)
+		}
+		v := versions[0]
+		v.Attributes = &attributes
+		if len(attributes.Headers) > 0 { // they are of a write, not set later
+			b.Source.DeleteVersion(kept, v.Key, v.ID)
+			content := "text 2"
+			if err := b.Source.Put(b.T.Context(), kept, v, strings.NewReader(content), false); err != nil {
+				b.T.Fatal(err)
+			}
+			return
+		}
+		if err := b.Source.Annotate(b.T.Context(), kept, v, s3.Attributes{}); err != nil {
+			b.T.Fatal(err)
+		}
+	}
+}
+
+// TestWhatClientsChangedSinceTheSwitchIsNotCompared: what they wrote on ha-minio, or wrote over, is newer.
+func TestWhatClientsChangedSinceTheSwitchIsNotCompared(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.Write(plain, "both", "old", s3.Attributes{Tags: map[string]string{"team": "a"}}, time.Now().Add(-time.Hour))
+		b.copied()
+		b.Target.Write(plain, "both", "new", s3.Attributes{}, time.Now())
+		b.Target.Write(plain, "theirs", "new", s3.Attributes{}, time.Now())
+		b.Target.Write(kept, "document-0", "new", s3.Attributes{}, time.Now())
+		b.Point(`{"app":"ha-minio"}`)
+		b.asks()
+		b.ends(b.start(), `the Service leads to "ha-minio", Deployment false, claim false`)
+	})
 }
 
 // TestWhatIsWrittenByOldConnectionsIsCompared: a switch ends no connections.

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/minio"
@@ -268,6 +269,9 @@ func (b *Both) AddUser(names ...string) {
 	b.iam[SourceSide] = newIAM(names...)
 }
 
+// Disabled at the end of a user's name has him be disabled.
+const Disabled = " (disabled)"
+
 // userSecret is what every user has.
 const userSecret = "s3cr3t-of-a-user"
 
@@ -280,7 +284,11 @@ func newIAM(users ...string) *s3.IAM {
 		if i > 0 {
 			content += ","
 		}
-		content += fmt.Sprintf(`%q:{"secretKey":%q,"status":"enabled"}`, name, userSecret)
+		status := "enabled"
+		if on, off := strings.CutSuffix(name, Disabled); off {
+			name, status = on, "disabled"
+		}
+		content += fmt.Sprintf(`%q:{"secretKey":%q,"status":%q}`, name, userSecret, status)
 	}
 	put := func(name, content string) {
 		file, err := files.Create("iam-assets/" + name + ".json")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -39,6 +40,13 @@ type Difference struct {
 	State State
 }
 
+// Besides reports whether only what a version has besides its content differs.
+func (d Difference) Besides() bool { return onlyOf(d.Aspects, Metadata, Tags, Lock) }
+
+func onlyOf(aspects []Aspect, allowed ...Aspect) bool {
+	return !slices.ContainsFunc(aspects, func(a Aspect) bool { return !slices.Contains(allowed, a) })
+}
+
 // State is a digest of a version.
 type State [16]byte
 
@@ -64,14 +72,7 @@ type change struct {
 }
 
 // annotation reports whether only what can be changed in place differs.
-func (c *change) annotation() bool {
-	for _, aspect := range c.aspects {
-		if aspect != Tags && aspect != Lock {
-			return false
-		}
-	}
-	return true
-}
+func (c *change) annotation() bool { return onlyOf(c.aspects, Tags, Lock) }
 
 // differences are what is to be done to the target for an object.
 type differences struct {

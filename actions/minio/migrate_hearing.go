@@ -1,8 +1,8 @@
 package minio
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -38,8 +38,9 @@ type hearing struct {
 	pod, store string
 	source     minio.Store
 	needed     time.Time
-	// echoes are waited for, by key.
+	// echoes are waited for, by key. silent is set where the server reports none, so that nobody waits again.
 	echoes map[string]func()
+	silent bool
 	// heard is what was removed since the last pass over everything, before what was between the last two.
 	heard, before map[s3.Removal]time.Time
 	// failed is why nobody listened for a while, until that was told.
@@ -96,7 +97,7 @@ func (h *hearing) catchUp(ctx context.Context) {
 		defer h.mu.Unlock()
 		delete(h.echoes, key)
 	}()
-	if source == nil {
+	if source == nil || h.isSilent(false) {
 		return
 	}
 	buckets, err := source.Buckets(ctx)
@@ -106,13 +107,23 @@ func (h *hearing) catchUp(ctx context.Context) {
 		case <-heard:
 			return
 		case <-ctx.Done():
-			err = cmp.Or(err, ctx.Err())
+			late := err == nil && errors.Is(ctx.Err(), context.DeadlineExceeded)
+			h.isSilent(late)
+			err = errors.Join(err, ctx.Err())
 		case <-time.After(echoInterval):
 		}
 	}
 	if err != nil {
 		h.fails(fmt.Errorf("wait until all events of the single MinIO are heard: %w", err))
 	}
+}
+
+// isSilent reports whether a server answers and reports no echo, once that was seen.
+func (h *hearing) isSilent(seen bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.silent = h.silent || seen
+	return h.silent
 }
 
 // follow listens to a pod, one connection after the other, as long as that is needed.

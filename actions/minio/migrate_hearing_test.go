@@ -86,3 +86,31 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 		}
 	})
 }
+
+// mute is a server that reports no echo, as older ones.
+type mute struct{ plainStore }
+
+func (mute) Echo(context.Context, string, string) error { return nil }
+
+// TestAServerThatReportsNoEchoIsWaitedForOnce: clients wait, too, when EKCO asks for it in the switch.
+func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h := s3sim.New(), &hearing{}
+		store.AddBucket("b", nil)
+		began := time.Now()
+		if err := h.listen(t.Context(), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore{store}}, nil }); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			h.catchUp(t.Context())
+		}
+		if took := time.Since(began); took != echoTimeout || h.failure() == nil || h.failure() != nil {
+			t.Errorf("it took %s", took)
+		}
+		v := store.Write("b", "key", "text", s3.Attributes{}, time.Now())
+		if store.Delete("b", "key", time.Now()); !h.removed("b", v) {
+			t.Error("what it reports is not heard")
+		}
+		time.Sleep(hearingIdle + hearingLease + hearingRetry)
+	})
+}

@@ -36,9 +36,11 @@ func (i Item) String() string {
 	return "object " + i.Bucket + "/" + i.Key + " (" + i.ID + ")"
 }
 
-// keeps reports whether a version stays that the source lacks. Of a mere copy of what that has nothing is lost.
+// keeps reports whether a version stays that the source lacks. Nothing is lost of a mere copy of what that has, nor of
+// delete markers that hide nothing, as lifecycles remove them.
 func (r Removed) keeps(p *pair, v s3.Version) bool {
-	return r != nil && !copyIn(p.source, v) && !r(p.bucket, v)
+	hides := len(p.source) > 0 || slices.ContainsFunc(p.target, func(v s3.Version) bool { return !v.DeleteMarker })
+	return r != nil && hides && !copyIn(p.source, v) && !r(p.bucket, v)
 }
 
 // older reports whether a change replaces other content by that of an older version, which no client does.

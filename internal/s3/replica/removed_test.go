@@ -59,3 +59,22 @@ func TestWhatIsNotKnownToBeRemovedStays(t *testing.T) {
 		t.Errorf("it is not told where everything counts: %v, %+v", err, report)
 	}
 }
+
+// TestAMarkerThatHidesNothingIsRemoved, as lifecycles do on the source, and no event tells. One that hides a version
+// stays: without it clients would see again what they deleted.
+func TestAMarkerThatHidesNothingIsRemoved(t *testing.T) {
+	source, target := s3sim.New(), s3sim.New()
+	at := time.Now().Add(-time.Hour)
+	for _, store := range []*s3sim.Store{source, target} {
+		store.AddBucket("bucket", s3.Settings{s3.Versioning: s3.VersioningEnabled})
+	}
+	target.Delete("bucket", "alone", at)
+	source.Write("bucket", "hidden", "text", s3.Attributes{}, at)
+	target.Write("bucket", "other", "text", s3.Attributes{}, at)
+	target.Delete("bucket", "other", at.Add(time.Minute))
+	target.Delete("bucket", "hidden", at.Add(time.Minute))
+	result, err := replica.Pass(t.Context(), source, target, replica.Options{Removed: func(string, s3.Version) bool { return false }})
+	if has := target.Dump(); err != nil || result.Removed != 1 || result.Kept.Count != 3 || strings.Contains(has, "alone") || strings.Count(has, "deleted") != 2 {
+		t.Errorf("%v: %d removed, %d kept\n%s", err, result.Removed, result.Kept.Count, has)
+	}
+}

@@ -1,0 +1,410 @@
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
+)
+
+// attempt is one try to switch.
+type attempt struct {
+	*migrator
+	step  actions.StepContext
+	state journal.MinioCutOver
+	// away is set once the Service led nowhere in this attempt.
+	away bool
+	// versions is how many there were at the last look while clients could write, listed how
+	// long it takes to list them.
+	versions int64
+	listed   time.Duration
+}
+
+func (a *attempt) load() (err error) {
+	if a.state, err = outputOf[journal.MinioCutOver](a.step.Action, a.step.Planned.ID); err != nil {
+		return err
+	}
+	caught, err := outputOf[journal.MinioCaughtUp](a.step.Action, journal.StepCatchUpMinio)
+	a.versions, a.listed = caught.Versions, time.Duration(caught.Listed)
+	return err
+}
+
+func (a *attempt) outputs() (json.RawMessage, error) {
+	a.state.Disabled = false
+	return json.Marshal(a.state)
+}
+
+func (a *attempt) note(ctx context.Context) error { return a.step.Note(ctx, a.state) }
+
+var (
+	// errInterrupted is what an attempt comes to that had put on record that it begins, and
+	// did not, or was taken back already.
+	errInterrupted = errors.New("the switch was interrupted")
+	// errElsewhere is what it comes to where the Service leads to the highly available MinIO,
+	// in which something may be lacking.
+	errElsewhere = errors.New("somebody else had Service minio lead to ha-minio")
+	// errTouched is what it comes to where that may have been so for a while.
+	errTouched = errors.New("somebody else changed where Service minio leads")
+)
+
+// caught is forward with a panic as its error: also then the Service goes back.
+func (a *attempt) caught(ctx context.Context) (err error) {
+	defer actions.Catch(a.step.Log, "the switch", &err)
+	return a.forward(ctx)
+}
+
+// forward makes the switch, also one that was interrupted.
+func (a *attempt) forward(ctx context.Context) error {
+	leads, version, err := a.api.Leads(ctx)
+	if err != nil {
+		return err
+	}
+	switched, err := a.switched(ctx, a.state, leads, version)
+	switch {
+	case err != nil:
+		return err
+	case switched:
+		return errors.Join(a.versioned(ctx), a.endServed(ctx))
+	case leads == journal.MinioServiceHA:
+		return errElsewhere
+	case leads == journal.MinioServiceDisabled && a.state.Disabled:
+		if err := a.resume(ctx, version); err != nil {
+			return err
+		}
+	case a.state.Disabled:
+		return errInterrupted
+	default:
+		if err := a.begin(ctx); err != nil {
+			return err
+		}
+	}
+	// What an attempt before took counts too: clients have been waiting since then.
+	ctx, cancel := context.WithTimeout(ctx, a.bound()-time.Since(a.state.DisabledAt))
+	defer cancel()
+	// What is looked at from here on counts only as long as nobody touches the Service.
+	leads, version, err = a.api.Leads(ctx)
+	switch {
+	case err != nil:
+		return err
+	case leads != journal.MinioServiceDisabled:
+		return fmt.Errorf("somebody else has Service minio lead to %s", leads)
+	case a.state.Away != "" && version != a.state.Away:
+		return errTouched
+	}
+	a.away, a.state.Away = true, version
+	if err := a.disabled(ctx); err != nil {
+		return err
+	}
+	if a.state.Version, err = a.api.Switch(ctx, version); err != nil {
+		return err
+	}
+	return a.endServed(ctx)
+}
+
+// bound is how long the Service may lead nowhere, however many attempts that takes.
+func (a *attempt) bound() time.Duration { return limits * a.limit(a.versions, a.listed) }
+
+// outageError says that the Service led nowhere for too long, or too often, to go on. That is a
+// try in vain.
+type outageError struct{ since time.Time }
+
+func (e outageError) Error() string {
+	return "the switch was interrupted while Service minio led nowhere, which it did since " + words.Stamp(e.since)
+}
+
+// resume puts on record that an attempt goes on that was interrupted while the Service led
+// nowhere. None goes on twice: what ends EKCO each time would keep clients out for good.
+func (a *attempt) resume(ctx context.Context, version string) error {
+	a.away = true
+	if a.touched(ctx, journal.MinioServiceDisabled, version) {
+		return errTouched
+	}
+	if a.state.Resumed || !within(a.state.DisabledAt, a.bound()) {
+		return outageError{a.state.DisabledAt}
+	}
+	a.state.Resumed = true
+	return a.note(ctx)
+}
+
+// begin catches up once more, puts on record that clients are kept out, and has the Service
+// lead nowhere.
+func (a *attempt) begin(ctx context.Context) error {
+	lack, err := a.mayBegin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.unsettled(ctx); err != nil {
+		return err
+	}
+	if !lack.unreadable {
+		if err := a.before(ctx); err != nil {
+			return err
+		}
+	}
+	version, err := a.ledSince(ctx)
+	if err != nil {
+		return err
+	}
+	a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version = false, nil, false, false, ""
+	a.state.Back, a.state.Away, a.state.Touched = version, "", false
+	a.state.Disabled, a.state.DisabledAt, a.state.Resumed = true, time.Now().UTC(), false
+	if err := a.note(ctx); err != nil {
+		return err
+	}
+	// The last catch-up may have taken an hour: there is no outage if the migration was called off or paused meanwhile.
+	if err := a.step.CheckAgain(ctx); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	defer a.changed()
+	a.state.Away, err = a.api.Disable(ctx, version)
+	return err
+}
+
+// ledSince returns the resource version of the Service, which must have led to the single MinIO all the time.
+func (a *attempt) ledSince(ctx context.Context) (version string, err error) {
+	led, err := ledAt(a.step.Action)
+	if err != nil {
+		return "", err
+	}
+	leads, version, err := a.api.Leads(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case leads != journal.MinioServiceSingle:
+		return "", elsewhereError{leads}
+	case led != "" && !a.trail.unchanged(version, led):
+		return "", errTouched
+	}
+	return version, nil
+}
+
+// mayBegin asks again what may have changed since the preflights: what somebody went past is
+// that one thing, and this attempt uses it up, also if it does not need it.
+func (a *attempt) mayBegin(ctx context.Context) (lack, error) {
+	if bypass := a.noBypass(ctx, a.step.Action); bypass.Kind != actions.VerdictPass {
+		return lack{}, errors.New(bypass.Reason)
+	}
+	lack, err := a.lacking(ctx, a.step.Action)
+	if err != nil {
+		a.state.Forced = ""
+		return lack, err
+	}
+	if lack.key == "" {
+		a.state.Forced = ""
+		a.state.Forces++ // what speaks against a later attempt is asked anew
+		return lack, nil
+	}
+	if !a.step.Action.HasForced(MinioSuccessor, lack.keyOf(a.state)) {
+		return lack, errors.New(lack.text)
+	}
+	a.state.Forced = lack.key
+	a.state.Forces++
+	return lack, a.note(ctx)
+}
+
+// before does what need not be done while clients wait.
+func (a *attempt) before(ctx context.Context) error {
+	both, err := a.open(ctx, a.step.Action)
+	if err != nil {
+		return err
+	}
+	defer both.close()
+	var lost loss
+	var result replica.Result
+	var took time.Duration
+	err = watched(ctx, func(ctx context.Context) (err error) {
+		if lost, result, took, err = (catchUp{a.migrator}).round(ctx, both, a.step); err != nil {
+			return err
+		}
+		refused, err := both.rehearse(ctx, &acting{of: map[string]map[string]string{}})
+		lost.settings = append(lost.settings, refused...)
+		return err
+	}, both.watchService(), watchPolicy(a.step))
+	if err != nil {
+		return err
+	}
+	if fast := a.tooFast(result, took, a.listed); fast != "" {
+		return errors.New(fast)
+	}
+	a.versions = result.Seen
+	if err := a.mayLose(lost); err != nil {
+		return err
+	}
+	return a.setAside(ctx, both, result.Kept, lost.kept)
+}
+
+// mayLose returns an error unless a person released everything that cannot be carried over: it would
+// be deleted with the single MinIO.
+func (a *attempt) mayLose(lost loss) error {
+	names := lost.names()
+	slices.Sort(names)
+	found := journal.MinioFound{Count: len(names), Names: names, At: time.Now().UTC()}
+	if found.Count == 0 || released(found, a.state.Uncarried, a.step.Action, MinioCarriedOver) {
+		return nil
+	}
+	a.state.Uncarried = found
+	return &actions.UnfinishedError{Left: uncarriedText(found, a.step.Action), Waits: true}
+}
+
+// disabled does what must be done while nobody can write: other connections are cut off,
+// and what was written last is copied and looked at.
+func (a *attempt) disabled(ctx context.Context) error {
+	if err := a.list(ctx); err != nil {
+		return err
+	}
+	if a.state.Forced != "" {
+		return a.asIs(ctx)
+	}
+	a.hearing.catchUp(ctx) // what the old pod has not reported when it ends nobody hears
+	pod, err := a.replace(ctx)
+	if err != nil {
+		return err
+	}
+	both, err := a.openPod(ctx, pod, a.step.Action)
+	if err != nil {
+		return err
+	}
+	defer both.close()
+	both = both.disabled(a.state.Away)
+	if err := a.same(ctx, both); err != nil {
+		return err
+	}
+	if err := a.stays(ctx, pod); err != nil {
+		return err
+	}
+	return a.settle(ctx, both)
+}
+
+// list puts on record which pods clients may be connected to: those that there are once the
+// Service leads nowhere.
+func (a *attempt) list(ctx context.Context) error {
+	if a.state.Listed {
+		return nil
+	}
+	single, err := a.api.Single(ctx)
+	if err != nil {
+		return err
+	}
+	if crowded := single.Crowded(); crowded != "" {
+		return crowdedError(crowded)
+	}
+	a.state.Listed = true
+	for _, pod := range single.Own() {
+		a.state.Pods, a.state.Controller = append(a.state.Pods, pod.UID), pod.Controller
+	}
+	return a.note(ctx)
+}
+
+// asIs copies what can be had from the pod that serves, if one does: somebody went past
+// that no other can take its place.
+func (a *attempt) asIs(ctx context.Context) error {
+	a.state.Unread = true
+	both, err := a.open(ctx, a.step.Action)
+	if errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) {
+		return a.settleUnread(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer both.close()
+	both = both.disabled(a.state.Away)
+	if _, _, err := a.last(ctx, both); err != nil {
+		return err
+	}
+	return a.settle(ctx, both)
+}
+
+// versioned keeps the resource version that the Service has after the switch, where the
+// answer to that was lost.
+func (a *attempt) versioned(ctx context.Context) error {
+	if a.state.Version != "" {
+		return nil
+	}
+	leads, version, err := a.api.Leads(ctx)
+	if err == nil && leads == journal.MinioServiceHA {
+		a.state.Version = version
+	}
+	return err
+}
+
+// endServed ends the pods that clients may still be connected to, where none was replaced
+// before the switch.
+func (a *attempt) endServed(ctx context.Context) error {
+	if a.state.Forced == "" {
+		return nil
+	}
+	single, err := a.api.Single(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pod := range served(single, a.state) {
+		err = errors.Join(err, kube.Deleted(a.api.EndSinglePod(ctx, pod.Name, pod.UID, endGrace)))
+	}
+	return err
+}
+
+// last copies what was written last, and accounts for what was not.
+func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, error) {
+	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
+	if err == nil {
+		err = a.mayLose(lost)
+	}
+	if err == nil {
+		err = a.setAside(ctx, both, result.Kept, lost.kept)
+	}
+	return lost, result, err
+}
+
+// same copies what was written last, and looks whether all is the same.
+func (a *attempt) same(ctx context.Context, both sides) error {
+	lost, result, err := a.last(ctx, both)
+	if err != nil {
+		return err
+	}
+	// Nobody but this pass has changed anything since it began.
+	report, err := replica.CompareAfter(ctx, both.source, both.target, result, comparing(a.step, 0, result.Seen))
+	if err != nil {
+		return err
+	}
+	differ := suspectsOf(report, lost)
+	if len(differ) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(differ))
+	for name := range differ {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%d objects or settings differ though nobody writes: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
+}
+
+// switches puts on record that the switch comes next, also for an EKCO on another node, which
+// would take it for somebody else's.
+func (a *attempt) switches(ctx context.Context) error {
+	a.state.Switches, a.state.Settled = true, true
+	return a.step.NoteAhead(ctx, a.state)
+}
+
+// settle puts on record that nothing speaks against the switch, and sets what acts by itself.
+func (a *attempt) settle(ctx context.Context, both sides) error {
+	if err := a.switches(ctx); err != nil {
+		return err
+	}
+	warnings, err := replica.Settle(ctx, both.source, both.target)
+	if err != nil {
+		return err
+	}
+	return a.mayLose(loss{settings: warnings})
+}

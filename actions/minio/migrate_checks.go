@@ -316,12 +316,18 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	if err != nil {
 		return actions.Hold(err.Error()).About("facts")
 	}
+	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
+	if err != nil {
+		return actions.Hold(err.Error()).About("outputs")
+	}
 	unread, err := unreadBy(record)
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("outputs")
 	case unread && shall.Claim != "":
 		return actions.PassBecause(keptUnread).About("claim")
+	case len(cut.Aside) > 0:
+		return actions.PassBecause(asideText(cut.Aside)).About("aside")
 	}
 	return actions.Pass()
 }

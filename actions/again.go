@@ -1,6 +1,9 @@
 package actions
 
-import "context"
+import (
+	"context"
+	"maps"
+)
 
 // CheckAgain asks the preflights of the step once more, right before an effect. A step needs that whose Do takes long until
 // then: somebody may have paused EKCO meanwhile, or what is to be changed may be another object. Where something speaks
@@ -24,9 +27,14 @@ func (c StepContext) asks(ctx context.Context, which func(name string) bool) err
 	return c.ask(ctx, which)
 }
 
-// asksOf returns how a step asks again under way. It asks what was asked before it was started.
+// asksOf returns how a step asks again under way. It asks what was asked before it was started, of the same record: a
+// preflight that rests between attempts, and not after a retry, must not take this attempt for one that has failed.
 func (a *run) asksOf(s *stepState, record StepContext) func(context.Context, func(string) bool) error {
-	preflights := s.planned.Preflights
+	preflights, before := s.planned.Preflights, record.Action
+	before.Steps = maps.Clone(before.Steps)
+	step := before.Steps[s.planned.ID]
+	step.Attempts = max(0, step.Attempts-1)
+	before.Steps[s.planned.ID] = step
 	if a.urgent(s.group, []*stepState{s}) {
 		preflights = []string{SafeMode}
 	}
@@ -37,11 +45,11 @@ func (a *run) asksOf(s *stepState, record StepContext) func(context.Context, fun
 				names = append(names, name)
 			}
 		}
-		checks, err := a.check(ctx, a.kind, record.Action, names, nil)
+		checks, err := a.check(ctx, a.kind, before, names, nil)
 		if err != nil {
 			return err
 		}
-		if against := a.kind.gravest(checks, record.Action); against.Verdict.Kind != VerdictPass {
+		if against := a.kind.gravest(checks, before); against.Verdict.Kind != VerdictPass {
 			return &UnfinishedError{Left: against.Verdict.Reason, Waits: true}
 		}
 		return nil

@@ -78,3 +78,28 @@ func TestASlowStepIsHeldBeforeItsEffect(t *testing.T) {
 		}
 	})
 }
+
+// TestAStepAsksAgainAsItWasAskedBefore: this attempt has not failed.
+func TestAStepAsksAgainAsItWasAskedBefore(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		code := slow{&script{}, actions.StepContext.CheckAgain}
+		planned := guarded("a", "X")
+		planned.Timeout = journal.Duration(2 * time.Hour)
+		code.steps = []journal.PlannedStep{planned}
+		definition := code.definition()
+		definition.Steps = map[string]actions.Step{"act": code}
+		cfg := w.Config([]actions.Definition{definition})
+		cfg.Preflights["X"] = actions.PreflightFunc(func(_ context.Context, record journal.ActionRecord) actions.Verdict {
+			if record.Steps["a"].Attempts > 0 {
+				return actions.Hold("it rests after an attempt that failed")
+			}
+			return actions.Pass()
+		})
+		w.requestTest()
+		r := w.Start(cfg)
+		r.End()
+		if len(code.calls()) != 1 {
+			w.T.Errorf("%v", w.Story())
+		}
+	})
+}

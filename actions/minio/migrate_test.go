@@ -382,6 +382,7 @@ func TestNothingIsLostThatNoPersonReleased(t *testing.T) {
 				if test.mends {
 					b.Source.Delete(secret, "a", time.Now())
 					b.Retry(r)
+					b.comes("done cut-over")
 					b.ends(r, handedOver)
 					return
 				}

@@ -186,6 +186,12 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		"the copy may be the last that there is": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
 			w.Pass(fsm.RetryAfter + time.Minute)
+			w.fails(journal.MinioCutOver{Lost: journal.MinioFound{Count: 1}})
+			return journal.MinioMigrate{}
+		},
+		"as an earlier EKCO left it": func(w *world) journal.MinioMigrate {
+			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)
+			w.Pass(fsm.RetryAfter + time.Minute)
 			w.fails(journal.MinioCutOver{Shrunk: "less"})
 			return journal.MinioMigrate{}
 		},

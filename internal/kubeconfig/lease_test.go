@@ -92,7 +92,10 @@ func TestAServerOfAnotherCAIsAskedNothing(t *testing.T) {
 	if err := os.WriteFile(file.Path, []byte(before+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := file.LeaseRenewed(t.Context(), server, "worker-1"); err == nil || !strings.Contains(err.Error(), "unknown authority") || asked {
+	for err = context.DeadlineExceeded; errors.Is(err, context.DeadlineExceeded); { // as on a busy machine
+		_, err = file.LeaseRenewed(t.Context(), server, "worker-1")
+	}
+	if err == nil || !strings.Contains(err.Error(), "unknown authority") || asked {
 		t.Errorf("%v; asked: %v", err, asked)
 	}
 }

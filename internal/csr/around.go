@@ -358,8 +358,8 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 
 // ofService says which Service, or which of its pods, has a short name or an address. The long ones (….svc and
 // ….svc.cluster.local) are refused without a look at the cluster. A Service may have the addresses of nodes as external
-// ones: in externalIPs, or from a load balancer that runs on the nodes. So a node keeps its InternalIP, without which the
-// API server would not reach its kubelet.
+// ones: in externalIPs, or from a load balancer that runs on the nodes. So a node keeps its first InternalIP, by which the
+// API server reaches its kubelet. Its kubelet could report further ones that are not its own.
 func (a *around) ofService(name string, node *journal.CSRNode) []journal.CSRClaim {
 	canonical := journal.CanonicalName(name)
 	_, parent, _ := strings.Cut(canonical, ".")
@@ -370,7 +370,7 @@ func (a *around) ofService(name string, node *journal.CSRNode) []journal.CSRClai
 	}
 	isName := func(other string) bool { return journal.CanonicalName(other) == canonical }
 	of := a.inner[canonical]
-	if of == "" && (node == nil || !slices.ContainsFunc(node.InternalIPs, isName)) {
+	if of == "" && (node == nil || !slices.ContainsFunc(firstOfEachFamily(node.InternalIPs), isName)) {
 		of = a.outer[canonical]
 	}
 	// A control-plane endpoint may be a Service's, too: then it is judged as the endpoint.
@@ -379,6 +379,16 @@ func (a *around) ofService(name string, node *journal.CSRNode) []journal.CSRClai
 		return []journal.CSRClaim{{Name: name, By: "an address of Service " + of}}
 	}
 	return nil
+}
+
+func firstOfEachFamily(addresses []string) (first []string) {
+	for _, isSix := range []bool{false, true} {
+		i := slices.IndexFunc(addresses, func(address string) bool { return strings.Contains(address, ":") == isSix })
+		if i >= 0 {
+			first = append(first, addresses[i])
+		}
+	}
+	return first
 }
 
 // inSubnet says whose an address is that no machine may have.

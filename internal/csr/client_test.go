@@ -311,15 +311,18 @@ func TestAddressesOfServicesAreTheServices(t *testing.T) {
 	status := corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{
 		{IP: "10.0.0.60"}, {Hostname: "web.example.com"}, {IP: "10.0.0.100"}, {IP: "10.0.0.101"}, {IP: "10.96.0.1"},
 	}}}
+	s.answers["GET /api/v1/nodes"] = corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: []corev1.Node{
+		node("w1", false, "10.0.0.1", "10.0.0.50", "fd00::1", "10.0.0.60"), // its kubelet reports addresses of the Service, too
+	}}
 	s.answers["GET /api/v1/services"] = corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}, Items: []corev1.Service{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "headless"}, Spec: corev1.ServiceSpec{ClusterIP: "None", ClusterIPs: []string{"None"}}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web"}, Status: status, Spec: corev1.ServiceSpec{
-			ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7", "fd00:96::7"}, ExternalIPs: []string{"10.0.0.50", "10.0.0.1"},
+			ClusterIP: "10.96.0.7", ClusterIPs: []string{"10.96.0.7", "fd00:96::7"}, ExternalIPs: []string{"10.0.0.50", "10.0.0.1", "fd00::1"},
 		}},
 	}}
 	for name, want := range map[string]string{
 		"10.96.0.7": "Service a/web", "fd00:96:0::7": "Service a/web", "10.0.0.50": "Service a/web", "10.0.0.60": "Service a/web", "Web.example.com": "Service a/web",
-		"10.0.0.100": "the endpoint", "10.0.0.101": "a name of the API servers", "10.96.0.1": "the Kubernetes API", "10.0.0.1": "", "none": "",
+		"10.0.0.100": "the endpoint", "10.0.0.101": "a name of the API servers", "10.96.0.1": "the Kubernetes API", "10.0.0.1": "", "fd00::1": "", "none": "",
 	} {
 		around, err := client.Around(t.Context(), time.Now(), asked(name))
 		if err != nil {

@@ -44,9 +44,10 @@ func (d drives) find() (container string, paths []string) {
 	for _, volume := range d.Spec.Volumes {
 		for _, one := range d.Spec.Containers {
 			for _, mount := range one.Mounts {
-				if volume.Claim != nil && mount.Name == volume.Name {
-					container, paths = one.Name, append(paths, mount.Path)
+				if volume.Claim == nil || mount.Name != volume.Name || container != "" && container != one.Name {
+					continue // a sidecar may mount the drive elsewhere
 				}
+				container, paths = one.Name, append(paths, mount.Path)
 			}
 		}
 	}

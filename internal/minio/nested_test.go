@@ -44,7 +44,8 @@ func TestObjectsBelowOthersAreFoundOnADrive(t *testing.T) {
 	objects := kubesim.NewObjects()
 	objects.Put(minio.SinglePodRef("minio", "minio-1"), `{"spec":{
 		"volumes":[{"name":"tmp"},{"name":"data","persistentVolumeClaim":{"claimName":"c"}}],
-		"containers":[{"name":"side","volumeMounts":[{"name":"tmp","mountPath":"/data"}]},{"name":"server","volumeMounts":[{"name":"tmp","mountPath":"/tmp"},{"name":"data","mountPath":"/data"}]}]}}`)
+		"containers":[{"name":"side","volumeMounts":[{"name":"tmp","mountPath":"/data"}]},{"name":"server","volumeMounts":[{"name":"tmp","mountPath":"/tmp"},{"name":"data","mountPath":"/data"}]},
+			{"name":"backup","volumeMounts":[{"name":"data","mountPath":"/backup"}]}]}}`)
 	dir := t.TempDir()
 	client := minio.NewClient(objects, onDrive{dir: dir}, "minio")
 	for _, file := range []string{

@@ -104,6 +104,9 @@ func (s *State) foldPaused(e journal.Event, p *journal.PauseSet) {
 	if p.Origin != nil {
 		pause.At = p.Origin.At
 	}
+	if pause.At.After(e.Time) { // the clock of the machine where it was set was ahead
+		pause = pauseFrom(pause, e.Time)
+	}
 	s.Pauses[PauseKey(e.Subject)] = pause
 }
 
@@ -113,8 +116,9 @@ func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 	shown.EndedAt, shown.Contests = nil, nil
 	s.Journal.Adopted, s.Journal.AdoptedAt, s.Journal.AdoptedSeq = &shown, e.Time, e.Seq
 	s.Inherited = nil
+	limited := notAfter(e.Time) // the clock of the machine that wrote the mirror may have been ahead
 	for kind, at := range p.EndedAt {
-		if at.After(s.EndedAt[kind]) {
+		if at = limited(at); at.After(s.EndedAt[kind]) {
 			s.EndedAt[kind] = at
 		}
 	}
@@ -125,6 +129,10 @@ func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 			continue
 		}
 		maps.DeleteFunc(contests, func(_ string, c *Contest) bool { return c == nil })
+		for _, c := range contests {
+			limited.to(&c.Last)
+			limited.to(&c.Before)
+		}
 		if t := s.Things[key]; t != nil {
 			t.inherit(contests)
 			continue

@@ -76,11 +76,14 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ..
 			return
 		}
 		kept, salvaged := s.Seq, s.Journal.Salvaged
-		switch own := content.JournalID == r.journalID; {
+		own := content.JournalID == r.journalID
+		switch {
 		case own && salvaged == nil:
 			return // this journal has it all
-		case own:
+		case salvaged != nil:
 			kept = salvaged.LastSeq
+		}
+		if own {
 			options = append(options, mirror.Lost(kept))
 		}
 		var drafts []journal.Draft
@@ -105,22 +108,19 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 	if err != nil {
 		return nil, err
 	}
-	knew := min(content.Knew(r.journalID), kept)
-	if content.JournalID == r.journalID {
-		knew = knewPauses(s, content, kept)
-	}
+	knew := knewPauses(s, content, content.Knew(r.journalID), kept)
 	return fsm.TakeOver(s, fsm.Mirrored{
 		Carried: content.Carried, Knew: knew, Kept: kept,
 		Adopted: journal.JournalAdopted{JournalID: content.JournalID, Mirrored: content.At, MirroredAt: content.WrittenAt},
 	}, adopted), nil
 }
 
-// knewPauses returns the event of the newest pause that the writer of the own journal's mirror knew. The file lost events
-// and may have gone on since, so it may have other events with the same numbers: a later pause is another one. What the
-// file kept is not always known; then kept is 0.
-func knewPauses(s *fsm.State, content mirror.Content, kept uint64) (knew uint64) {
+// knewPauses returns the event of the newest pause that the mirror's writer knew, who knew this journal up to event
+// covered. The journal may have lost events and gone on since, and then has other events with the same numbers: a pause
+// that is later than the mirror is another one. What the journal kept is not always known; then kept is 0.
+func knewPauses(s *fsm.State, content mirror.Content, covered, kept uint64) (knew uint64) {
 	for _, pause := range s.Pauses {
-		inMirror := kept == 0 || pause.Seq <= min(content.Knew(content.JournalID), kept)
+		inMirror := kept == 0 || pause.Seq <= min(covered, kept)
 		if inMirror && !pause.At.After(content.WrittenAt) {
 			knew = max(knew, pause.Seq)
 		}

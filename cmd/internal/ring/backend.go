@@ -1,7 +1,6 @@
 package ring
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,7 +186,10 @@ func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
 	err := b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		return fsm.Pause(s, b.ring.clock.Now(), p.Name, p.Reason, p.For, p.Actor)
 	})
-	return cmp.Or(err, b.isMirrored(ctx))
+	if err != nil {
+		return err
+	}
+	return b.isMirrored(ctx)
 }
 
 // mirrorWait is how long the answer to a pause waits for the mirror.
@@ -217,7 +219,10 @@ func (b *Backend) Resume(ctx context.Context, p api.ResumeRequest) error {
 	err := b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		return fsm.Resume(s, p.Name, p.Reason, p.Actor)
 	})
-	return cmp.Or(err, b.isMirrored(ctx))
+	if err != nil {
+		return err
+	}
+	return b.isMirrored(ctx)
 }
 
 // Retry implements api.Backend.

@@ -199,6 +199,116 @@ func TestAnOlderCopyOfTheJournalFollowsTheMirrorsPauses(t *testing.T) {
 	}
 }
 
+// TestAPauseThatASalvageLostIsTakenBack: another EKCO took it over, and has the mirror.
+func TestAPauseThatASalvageLostIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.started()
+		pass(time.Minute)
+		old := w.copied()
+		kept := w.state().Seq
+		w.pauses(in, "", 0)
+		w.dies(in)
+		w.store = memory.New(memory.Clock(w.now))
+		w.dies(w.started())
+		w.store = old
+		w.tell(journal.JournalSubject, journal.TypeJournalSalvaged, journal.JournalSalvaged{LastSeq: kept})
+		in = w.started()
+		if len(w.state().Pauses) != 1 {
+			t.Errorf("in force are %+v", w.state().Pauses)
+		}
+		w.stop(in)
+	})
+}
+
+// TestAPauseSetBeforeAnOlderCopyIsUsedStays: another EKCO knew more of that journal, and has the mirror.
+func TestAPauseSetBeforeAnOlderCopyIsUsedStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		in := w.started()
+		pass(time.Minute)
+		old := w.copied()
+		for range 3 {
+			w.pauses(in, "worker-1", 0)
+			w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
+		}
+		pass(time.Minute)
+		w.dies(in)
+		w.store = memory.New(memory.Clock(w.now))
+		w.dies(w.started())
+		w.store = old
+		pass(time.Hour)
+		w.tell(journal.ClusterSubject, journal.TypePauseSet, journal.PauseSet{Reason: "new switch"})
+		in = w.started()
+		if len(w.state().Pauses) != 1 {
+			t.Errorf("in force are %+v", w.state().Pauses)
+		}
+		w.stop(in)
+	})
+}
+
+// TestAMirrorStaysUntilItIsTakenOver: the new journal's disk is full, and a person says something meanwhile.
+func TestAMirrorStaysUntilItIsTakenOver(t *testing.T) {
+	for name, say := range map[string]func(w *world, b *Backend) error{
+		"a pause": func(w *world, b *Backend) error {
+			return b.Pause(w.t.Context(), api.PauseRequest{Name: "worker-1", Reason: "r", Actor: person})
+		},
+		"a resume that is refused": func(w *world, b *Backend) error {
+			return b.Resume(w.t.Context(), api.ResumeRequest{Name: "worker-3", Actor: person})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.openPurge()
+				before := w.mirror()
+				store := &refusing{Store: memory.New(memory.Clock(w.now))}
+				adopted := journal.TypeActionAdopted
+				store.refuses.Store(&adopted)
+				w.store = store
+				in := w.start(nil)
+				pass(time.Minute)
+				if err := say(w, in.Backend(nil)); err == nil {
+					t.Error("the answer does not say that the mirror does not have it")
+				}
+				pass(time.Minute)
+				if w.mirror() != before {
+					t.Error("the mirror was replaced before it was taken over")
+				}
+				store.refuses.Store(nil)
+				pass(10 * time.Minute)
+				if n := len(w.events(journal.Query{Types: []journal.Type{adopted}})); n != 1 {
+					t.Errorf("%d actions were taken over", n)
+				}
+				w.dies(in)
+			})
+		})
+	}
+}
+
+func TestTimesOfAClockThatWasAheadAreNotBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.policy.PurgeDeadNodes = true
+		in := w.started()
+		at := time.Now().AddDate(5, 0, 0).UTC()
+		stamp := func(t time.Time) string { return t.Format(time.RFC3339) }
+		w.cluster.SetMirror([]byte(`{"format":3,"journal_id":"another","written_at":"` + stamp(at) + `","seq":4,"pauses":{"node/worker-1":{"reason":"2 h","by":"cli:a","at":"` +
+			stamp(at) + `","until":"` + stamp(at.Add(2*time.Hour)) + `"}},"ended_at":{"purge-node":"` + stamp(at) + `"},"actions":[]}`))
+		_ = in.Backend(nil).Pause(t.Context(), api.PauseRequest{Name: "worker-3", Reason: "it meets the other mirror", Actor: person})
+		pass(10 * time.Minute)
+		pause, is := w.state().Pauses["node/worker-1"]
+		if ended := w.state().EndedAt[journal.ActionPurgeNode]; ended.IsZero() || ended.After(time.Now()) {
+			t.Errorf("the last purge ended at %s", ended)
+		}
+		if !is || pause.At.After(time.Now()) || pause.Until.Sub(pause.At) != 2*time.Hour {
+			t.Errorf("the pause is %+v", pause)
+		}
+		w.stop(in)
+		checkReplay(t, w)
+	})
+}
+
 func TestAForceSurvivesTheReturnOfTheFirstJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

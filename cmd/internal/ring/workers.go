@@ -189,12 +189,18 @@ func (r *Ring) reversible(record journal.ActionRecord) bool {
 // journal lost.
 var errSafeMode = errors.New("nothing is mirrored in safe mode; look at \"ekco status\", then run \"ekco journal accept\"")
 
+var errStarting = errors.New("EKCO is starting: it writes the mirror once it has taken over what the mirror holds")
+
 func (r *Ring) updateMirror(ctx context.Context) error {
 	var foldErr error
 	err := r.do(ctx, func(s *fsm.State) {
 		foldErr = r.catchUp(ctx)
-		if s.Journal.SafeMode() {
+		switch {
+		case s.Journal.SafeMode():
 			foldErr = errors.Join(foldErr, errSafeMode)
+			return
+		case !r.deciding: // what the mirror holds may not be taken over yet
+			foldErr = errors.Join(foldErr, errStarting)
 			return
 		}
 		r.mirror.Update(s.OpenActions(), s.Journal.ClusterUID, s.Carried())

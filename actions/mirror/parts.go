@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -29,15 +30,20 @@ type parts struct {
 	// meanwhile knows the names of its parts, or deletes one.
 	owner  string
 	groups int
-	// there are the own parts, by name; obsolete are the names of those that were there before.
+	// there are the own parts, by name; obsolete are the names of those that were there before. indexed is set once an
+	// index was written that names none of those.
 	there    map[string]bool
 	obsolete []string
+	indexed  bool
 }
+
+// maxObsolete is how many parts may be left that could not be deleted. Then no more are written.
+const maxObsolete = 128
 
 // claim begins to write parts. Whatever is there now is obsolete once the own index is written: if another
 // EKCO is about to name it, one of the two writes of the index fails, and that EKCO claims anew.
 func (m *Mirror) claim(ctx context.Context) {
-	m.parts.owner, m.parts.there, m.parts.obsolete = strings.ToLower(rand.Text()[:10]), map[string]bool{}, nil
+	m.parts = parts{owner: strings.ToLower(rand.Text()[:10]), groups: m.parts.groups, there: map[string]bool{}}
 	listed, err := m.api.MirrorParts(ctx)
 	if err != nil {
 		m.log.Debug("cannot list what is left of other mirrors; it stays", "error", err)
@@ -49,6 +55,11 @@ func (m *Mirror) claim(ctx context.Context) {
 
 // writeParts writes those parts of the plan that are not there.
 func (m *Mirror) writeParts(ctx context.Context, p plan) error {
+	if len(m.parts.obsolete) > maxObsolete && m.parts.indexed {
+		if err := m.discard(ctx, p.bodies); len(m.parts.obsolete) > maxObsolete {
+			return fmt.Errorf("%d ConfigMaps ekco-journal-… of earlier mirrors are left, and EKCO must be able to delete them: %w", len(m.parts.obsolete), err)
+		}
+	}
 	var missing []string
 	for name := range p.bodies {
 		if !m.parts.there[name] {
@@ -73,20 +84,32 @@ func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 	return nil
 }
 
-// prune deletes the parts that the index, which was just written, does not name. What it cannot
-// delete it tries again after the next write. Nobody else can have named one meanwhile: whoever replaces
-// this index has claimed anew, and so has other names.
+// prune deletes the parts that the index, which was just written, does not name.
 func (m *Mirror) prune(ctx context.Context, named map[string]string) {
+	m.parts.indexed = true
 	for name := range m.parts.there {
 		if _, still := named[name]; !still {
 			delete(m.parts.there, name)
 			m.parts.obsolete = append(m.parts.obsolete, name)
 		}
 	}
+	if err := m.discard(ctx, named); err != nil {
+		m.log.Debug("cannot delete what is left of earlier mirrors; tried again after the next write", "error", err)
+	}
+}
+
+// discard deletes the obsolete parts, unless they are named again, and returns why some stay. Nobody else can have
+// named one meanwhile: whoever replaces the index has claimed anew, and so has other names.
+func (m *Mirror) discard(ctx context.Context, named map[string]string) (failed error) {
 	m.parts.obsolete = slices.DeleteFunc(m.parts.obsolete, func(name string) bool {
-		_, again := named[name]
-		return again || kube.Deleted(m.api.DeleteMirrorPart(ctx, name)) == nil
+		if _, again := named[name]; again {
+			return true
+		}
+		err := kube.Deleted(m.api.DeleteMirrorPart(ctx, name))
+		failed = cmp.Or(failed, err)
+		return err == nil
 	})
+	return failed
 }
 
 // assemble reads the actions that are in parts.

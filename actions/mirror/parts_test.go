@@ -344,3 +344,84 @@ func TestInAStormThereAreFewRoundsAndTheMirrorIsHardlyBehind(t *testing.T) {
 		}
 	})
 }
+
+// late is an API where it takes long to write a part.
+type late struct{ kube.API }
+
+func (l late) WriteMirrorPart(ctx context.Context, name string, content []byte) error {
+	select {
+	case <-time.After(1500 * time.Millisecond):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return l.API.WriteMirrorPart(ctx, name, content)
+}
+
+// TestFailedRoundsLeaveNoPartsBehind: etcd has a limited size.
+func TestFailedRoundsLeaveNoPartsBehind(t *testing.T) {
+	quiet := slog.New(slog.DiscardHandler)
+	for name, c := range map[string]struct {
+		lives func(t *testing.T, cluster *kubesim.Cluster)
+		most  int
+	}{
+		"the index cannot be written": {func(t *testing.T, cluster *kubesim.Cluster) {
+			m := mirror.New(&halting{API: cluster, index: true}, "j1", quiet)
+			go m.Run(t.Context())
+			m.Update(storm(30, 1), "c1", journal.Carried{})
+			letPass(30 * time.Minute)
+		}, 8},
+		"another EKCO lives": {func(t *testing.T, cluster *kubesim.Cluster) {
+			held := mirror.New(cluster, "a", quiet)
+			if _, err := held.Load(t.Context()); !errors.Is(err, kube.ErrNotFound) {
+				t.Fatal(err)
+			}
+			lives := run(t, cluster, "b")
+			stormy(t, lives, cluster, 1)
+			go held.Run(t.Context())
+			held.Update(storm(30, 1), "c1", journal.Carried{})
+			for i := range uint64(30) {
+				letPass(time.Minute)
+				lives.Update(storm(30, i+2), "c1", journal.Carried{})
+			}
+		}, 16},
+		"a round takes longer than its timeout": {func(t *testing.T, cluster *kubesim.Cluster) {
+			m := mirror.New(late{cluster}, "j1", quiet)
+			go m.Run(t.Context())
+			m.Update(storm(500, 1), "c1", journal.Carried{})
+			letPass(10 * time.Minute)
+			if got := content(t, cluster); len(got.Actions) != 500 {
+				t.Errorf("the mirror holds %d actions", len(got.Actions))
+			}
+		}, 128},
+		"parts cannot be deleted": {func(t *testing.T, cluster *kubesim.Cluster) {
+			cluster.Forbid("delete configmaps")
+			m := run(t, cluster, "j1")
+			change := func(i int) {
+				actions := storm(30, 1)
+				actions[i%30].LastSeq = uint64(i + 2)
+				m.Update(actions, "c1", journal.Carried{})
+				letPass(6 * time.Second)
+			}
+			for i := range 150 {
+				change(i)
+			}
+			if err := m.Failing(); err == nil || !strings.Contains(err.Error(), "delete") {
+				t.Errorf("it fails with %v", err)
+			}
+			cluster.Allow("delete configmaps")
+			letPass(5 * time.Minute)
+			if err, n := m.Failing(), len(cluster.Parts()); err != nil || n != len(content(t, cluster).Parts) {
+				t.Errorf("once it may delete again: %v, and %d parts are there", err, n)
+			}
+		}, 150},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, cluster *kubesim.Cluster) {
+				c.lives(t, cluster)
+				if n := len(cluster.Parts()); n > c.most {
+					t.Errorf("%d parts are there, at most %d were expected", n, c.most)
+				}
+			})
+		})
+	}
+}

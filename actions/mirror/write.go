@@ -49,6 +49,8 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 		}
 		if !claimed {
 			m.claim(ctx)
+			claimed = true
+			m.based(version, true, true)
 		}
 		if p, err = fit(m.completed(ctx, content), maxSize, m.expendable, m.parts.owner, &m.parts.groups); err != nil {
 			return err
@@ -57,6 +59,7 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 			break
 		}
 		known = false
+		m.based("", false, false)
 	}
 	if err != nil {
 		return fmt.Errorf("write the mirror of open actions: %w", err)
@@ -93,7 +96,7 @@ func (m *Mirror) wrote(content Content, mirrored []journal.ActionRecord, version
 // damaged reports whether somebody removed or changed what this Mirror wrote, which then is to be written
 // again. What another EKCO put in its place is found by the next write.
 func (m *Mirror) damaged(ctx context.Context) bool {
-	if _, known, claimed := m.base(); !known || !claimed {
+	if _, known, claimed := m.base(); !known || !claimed || m.writtenGen == 0 {
 		return false // nothing is written yet
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -173,4 +176,10 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	defer m.mu.Unlock()
 	m.inherit(content)
 	return version, nil
+}
+
+func (m *Mirror) based(version string, known, claimed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.version, m.known, m.claimed = version, known, claimed
 }

@@ -210,6 +210,24 @@ func TestAPodOfSomebodyElseThatComesWithTheOutageStopsTheSwitch(t *testing.T) {
 	})
 }
 
+// TestAPodOfSomebodyElseStopsAForcedSwitch: the pod that serves is not replaced then, so nothing else looks for others.
+func TestAPodOfSomebodyElseStopsAForcedSwitch(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b, r := cordoned(w)
+		crowd := sync.OnceFunc(func() { b.Crowd(true) })
+		b.BeforeEffect = func(effect string) {
+			if effect == "patch "+minio.ServiceRef(miniosim.Namespace).String() {
+				crowd()
+			}
+		}
+		b.force(r)
+		b.comes("failed cut-over")
+		b.Pass(time.Minute)
+		b.backs()
+		r.Halt()
+	})
+}
+
 // TestWhatHoldsTheSwitchIsAskedOnceMoreRightBeforeIt: between the preflights and the outage somebody may have
 // done what they did not see.
 func TestWhatHoldsTheSwitchIsAskedOnceMoreRightBeforeIt(t *testing.T) {

@@ -297,7 +297,7 @@ func TestATakeoverRemovesThePartsOfTheOtherMirror(t *testing.T) {
 		}
 		stormy(t, visitor, cluster, 9)
 		o.has("ours", 2)
-		letPass(2 * mirror.Quiet)
+		letPass(10 * mirror.Quiet) // the pauses between its tries are up to two minutes, give or take
 		got := content(t, cluster)
 		if got.JournalID != "own" || len(got.Actions) != 31 || len(got.Parts) != len(cluster.Parts()) {
 			t.Errorf("the mirror is of %s, with %d actions in %d parts, of %d", got.JournalID, len(got.Actions), len(got.Parts), len(cluster.Parts()))

@@ -609,3 +609,35 @@ func TestAHAProxyThatKeepsRestartingDelaysNoOtherNode(t *testing.T) {
 		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
 	}
 }
+
+func TestAHAProxyThatIsNotDueDelaysNoOtherNode(t *testing.T) {
+	w := newWorld(t)
+	w.started["w10"], w.started["p1"] = w.Now, w.Now
+	w.see("w10", true)
+	w.see("p1", true)
+	w.settles()
+	w.Pass(lookBackoff)
+	w.started["w10"] = w.Now
+	w.see("w10", true)
+	w.settles()
+	w.Pass(time.Second)
+	w.started["w10"], w.started["p1"] = w.Now, w.Now
+	w.see("w10", true)
+	w.see("p1", true)
+	if open := w.opens(); !slices.Equal(open, []string{"p1"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+}
+
+// TestARestartedHAProxyGetsItsManifestAtOnce: what HAProxy runs with may be why it restarts.
+func TestARestartedHAProxyGetsItsManifestAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.started["p1"] = w.Now
+	w.see("p1", true)
+	w.settles()
+	w.Pass(time.Hour)
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.started["p1"] = w.Now
+	w.see("p1", true)
+	w.wants("restart p1 10.0.0.1")
+}

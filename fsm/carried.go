@@ -31,8 +31,14 @@ type Mirrored struct {
 	// Adopted says which mirror it is.
 	Adopted journal.JournalAdopted
 	// Knew is the last event of this journal that the mirror's writer knew, Kept the last one that
-	// this journal has not lost.
+	// this journal has not lost; 0 if that is not known.
 	Knew, Kept uint64
+}
+
+// knew reports whether the mirror's writer knew a pause of this journal. The journal may have lost events and gone on
+// since, and then has other events with the same numbers: a pause that is later than the mirror is another one.
+func (from Mirrored) knew(own PauseState) bool {
+	return (from.Kept == 0 || own.Seq <= min(from.Knew, from.Kept)) && !own.At.After(from.Adopted.MirroredAt)
 }
 
 // TakeOver drafts what makes this journal decide by what the mirror carries, after the events
@@ -67,7 +73,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 	}
 	for _, key := range sortedKeys(s.Pauses) {
 		own := s.Pauses[key]
-		if _, there := from.Pauses[key]; there || own.Seq > from.Knew {
+		if _, there := from.Pauses[key]; there || !from.knew(own) {
 			continue
 		}
 		drafts = append(drafts, journal.Draft{
@@ -84,7 +90,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 			origin = journal.PauseOrigin{JournalID: from.Adopted.JournalID, Seq: pause.Seq, At: pause.At}
 		}
 		endedHere := !here && origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept
-		if endedHere || here && (own.Seq > from.Knew || samePause(own, pause)) {
+		if endedHere || here && (!from.knew(own) || samePause(own, pause)) {
 			continue
 		}
 		drafts = append(drafts, journal.Draft{

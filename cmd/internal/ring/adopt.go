@@ -108,24 +108,10 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 	if err != nil {
 		return nil, err
 	}
-	knew := knewPauses(s, content, content.Knew(r.journalID), kept)
 	return fsm.TakeOver(s, fsm.Mirrored{
-		Carried: content.Carried, Knew: knew, Kept: kept,
+		Carried: content.Carried, Knew: content.Knew(r.journalID), Kept: kept,
 		Adopted: journal.JournalAdopted{JournalID: content.JournalID, Mirrored: content.At, MirroredAt: content.WrittenAt},
 	}, adopted), nil
-}
-
-// knewPauses returns the event of the newest pause that the mirror's writer knew, who knew this journal up to event
-// covered. The journal may have lost events and gone on since, and then has other events with the same numbers: a pause
-// that is later than the mirror is another one. What the journal kept is not always known; then kept is 0.
-func knewPauses(s *fsm.State, content mirror.Content, covered, kept uint64) (knew uint64) {
-	for _, pause := range s.Pauses {
-		inMirror := kept == 0 || pause.Seq <= min(covered, kept)
-		if inMirror && !pause.At.After(content.WrittenAt) {
-			knew = max(knew, pause.Seq)
-		}
-	}
-	return knew
 }
 
 // takeOver merges what an EKCO that has gone quiet had open.

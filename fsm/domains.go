@@ -77,7 +77,7 @@ func (t Taken) Reason() string {
 		return fmt.Sprintf("%s comes first: it waits to change %s too; this goes on after it", t.By, words(t.Domain))
 	}
 	if t.Rests != "" {
-		return fmt.Sprintf("%s changes %s (step %s) and does not go on by itself: %s; this goes on when that step has ended",
+		return fmt.Sprintf("%s changes %s (step %s) and does not continue automatically: %s; this goes on when that step has ended",
 			t.By, words(t.Domain), t.Step, t.Rests)
 	}
 	return fmt.Sprintf("%s changes %s (step %s); this goes on when that step has ended", t.By, words(t.Domain), t.Step)

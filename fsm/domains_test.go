@@ -384,7 +384,7 @@ func TestWhoWaitsForAnActionThatNobodyRunsIsToldSo(t *testing.T) {
 	second := c.add("second", false, 8, takes(time.Minute, "storage"))
 	c.wantIn(first)
 	first.rec.Unreadable = "event 7"
-	const rests = "first changes the storage (step step-0) and does not go on by itself: %s; this goes on when that step has ended"
+	const rests = "first changes the storage (step step-0) and does not continue automatically: %s; this goes on when that step has ended"
 	c.wantOut(second, fmt.Sprintf(rests, "this EKCO does not understand all of first (event 7); run the version that wrote it"))
 	first.rec.Unreadable, first.rec.Kind = "", "move-minio"
 	c.wantOut(second, fmt.Sprintf(rests, `this EKCO does not know actions of kind "move-minio"; run the version that began it`))

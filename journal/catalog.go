@@ -122,8 +122,8 @@ var catalog = []CatalogEntry{
 	entry[JournalAdopted]("what a mirror held and this journal lacked was taken over"),
 	entry[JournalReplaced]("this journal was begun in the place of a file that is not this cluster's journal and was set aside"),
 	entry[JournalAccepted]("an administrator accepted a salvaged or outdated journal; safe mode ends"),
-	entry[JournalExported]("old events were moved into a compressed export beside the journal"),
-	entry[JournalPruned]("an old export or damaged file beside the journal is about to be removed"),
+	entry[JournalExported]("old events were moved into a compressed export next to the journal"),
+	entry[JournalPruned]("an old export or damaged file next to the journal is about to be removed"),
 	entry[JournalImported]("events of an export were written into this journal"),
 	entry[OperatorStarted]("the operator began to observe"),
 	entry[OperatorStopped]("the operator stopped on request"),
@@ -158,7 +158,7 @@ var catalog = []CatalogEntry{
 	entry[ActionStalled]("an action's retry budget is spent; it waits for retry or cancel, or for a later automatic retry"),
 	entry[ActionRetried]("an administrator gave a stalled or held action a new budget"),
 	entry[ActionJoined]("somebody else asked for what an open action does, and follows it"),
-	entry[ActionCancelling]("an action shall stop before its point of no return"),
+	entry[ActionCancelling]("an action is to stop before its point of no return"),
 	entry[ActionEnded]("an action is over; no more happens under its id"),
 }
 

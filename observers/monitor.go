@@ -306,6 +306,6 @@ func (m *monitor) judgeRecovery() {
 		}
 	}
 	m.lost = false
-	m.log.Info("the Kubernetes API answers again and everything has been read anew")
+	m.log.Info("the Kubernetes API answers again and everything has been read again")
 	m.outages.end()
 }

@@ -141,7 +141,7 @@ func TestAServerThatHangsWithItsWatchesOpenIsAnOutage(t *testing.T) {
 		b.Pass(6 * time.Second)
 		b.Wrote("api.recovered lost at 00:00:00")
 		if calls := b.TakeCalls(); observerstest.Count(calls, "list nodes") != 1 {
-			b.Errorf("calls are %v, want the nodes read anew", calls)
+			b.Errorf("calls are %v, want the nodes read again", calls)
 		}
 	})
 }

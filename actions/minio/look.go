@@ -159,7 +159,7 @@ func (c *copies) unchanged(ctx context.Context, found journal.MinioLooked) error
 	now := lives(running)
 	for _, name := range slices.Sorted(maps.Keys(found.Lives)) {
 		if now[name] != found.Lives[name] {
-			return &minio.UnprovenError{About: "started", Reason: fmt.Sprintf("%s was started anew, or ended, since it was looked whether all drives have all objects", name)}
+			return &minio.UnprovenError{About: "started", Reason: fmt.Sprintf("%s was restarted, or ended, since it was looked whether all drives have all objects", name)}
 		}
 	}
 	if len(now) != len(found.Lives) {

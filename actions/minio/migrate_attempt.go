@@ -51,7 +51,7 @@ var (
 	errInterrupted = errors.New("the switch was interrupted")
 	// errElsewhere is what it comes to where the Service leads to the highly available MinIO,
 	// in which something may be lacking.
-	errElsewhere = errors.New("somebody else had Service minio lead to ha-minio")
+	errElsewhere = errors.New("somebody else had Service minio select ha-minio")
 	// errTouched is what it comes to where that may have been so for a while.
 	errTouched = errors.New("somebody else changed where Service minio leads")
 )
@@ -96,7 +96,7 @@ func (a *attempt) forward(ctx context.Context) error {
 	case err != nil:
 		return err
 	case leads != journal.MinioServiceDisabled:
-		return fmt.Errorf("somebody else has Service minio lead to %s", leads)
+		return fmt.Errorf("somebody else has Service minio select %s", leads)
 	case a.state.Away != "" && version != a.state.Away:
 		return errTouched
 	}
@@ -118,7 +118,7 @@ func (a *attempt) bound() time.Duration { return limits * a.limit(a.versions, a.
 type outageError struct{ since time.Time }
 
 func (e outageError) Error() string {
-	return "the switch was interrupted while Service minio led nowhere, which it did since " + words.Stamp(e.since)
+	return "the switch was interrupted while Service minio selected no pods, which it did since " + words.Stamp(e.since)
 }
 
 // resume puts on record that an attempt goes on that was interrupted while the Service led

@@ -26,7 +26,7 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 		return nil, a.unfinished(fmt.Sprintf("%v; and whether Service minio leads somewhere is not known: %v", cause, err), true)
 	case leads == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
 		if err := errors.Join(a.versioned(ctx), a.endServed(ctx)); err != nil {
-			return nil, a.unfinished(fmt.Sprintf("Service minio leads to ha-minio; clients may still be connected to the single MinIO: %v", err), true)
+			return nil, a.unfinished(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to the single MinIO: %v", err), true)
 		}
 		return a.outputs()
 	}
@@ -47,9 +47,9 @@ func leadsTo(service journal.MinioService) string {
 	case "":
 		return "there is no Service minio"
 	case journal.MinioServiceSingle:
-		return "Service minio leads to the single MinIO"
+		return "Service minio selects the single MinIO"
 	}
-	return "Service minio leads to " + string(service)
+	return "Service minio selects " + string(service)
 }
 
 // unfinished leaves what is known of the attempt. It counts as a try only if the Service led
@@ -213,7 +213,7 @@ func (s callOff) Prove(ctx context.Context, _ actions.StepContext) (actions.Proo
 	if err != nil {
 		return actions.Proof{Missing: err.Error()}, nil //nolint:nilerr // it is what is missing
 	}
-	return actions.Proof{Done: leads != journal.MinioServiceDisabled, Missing: "Service minio leads nowhere"}, nil
+	return actions.Proof{Done: leads != journal.MinioServiceDisabled, Missing: "Service minio selects no pods"}, nil
 }
 
 // Do is tried for as long as it takes: there is nobody else who would have the Service lead
@@ -226,7 +226,7 @@ func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	}
 	if leads == journal.MinioServiceDisabled {
 		if leads, err = s.pointOn(ctx, step.Action); err != nil {
-			return nil, &actions.UnfinishedError{Left: "Service minio leads nowhere, so that clients are kept out, and cannot be changed yet: " + err.Error(), Waits: true}
+			return nil, &actions.UnfinishedError{Left: "Service minio selects no pods, so that clients are kept out, and cannot be changed yet: " + err.Error(), Waits: true}
 		}
 	}
 	cut, err := outputOf[journal.MinioCutOver](step.Action, journal.StepCutOverMinio)

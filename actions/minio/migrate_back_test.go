@@ -193,7 +193,7 @@ func TestATryIsOneThatTookTheServiceAway(t *testing.T) {
 		api.disable.Store(true)
 		r := b.refuses(api)
 		for range 6 {
-			b.held(journal.StepCutOverMinio, MinioTries, "the switch did not come to its end; Service minio leads to the single MinIO")
+			b.held(journal.StepCutOverMinio, MinioTries, "the switch did not come to its end; Service minio selects the single MinIO")
 			b.Pass(triesRest)
 		}
 		if n := b.Count("failed cut-over"); n < 6 || n > 8 {
@@ -214,7 +214,7 @@ func TestAHoldSaysWhereTheServiceLeads(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := journal.ActionRecord{Steps: map[string]journal.StepRecord{journal.StepCutOverMinio: {Attempts: 3, Failures: tries, Outputs: cut}}}
-		if got := m.tried(w.T.Context(), record); !strings.Contains(got.Reason, "Service minio leads to something else") {
+		if got := m.tried(w.T.Context(), record); !strings.Contains(got.Reason, "Service minio selects something else") {
 			t.Errorf("it is said: %s", got.Reason)
 		}
 	})

@@ -95,11 +95,11 @@ func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionReco
 	case live.Service == journal.MinioServiceSingle:
 		return m.ledThere(ctx, record)
 	case live.Service == journal.MinioServiceHA:
-		return actions.Abandon("Service minio leads to ha-minio already, so that nothing is copied there any more").About("switched")
+		return actions.Abandon("Service minio selects ha-minio already, so that nothing is copied there any more").About("switched")
 	case live.Service == journal.MinioServiceDisabled:
-		return actions.Abandon("Service minio leads nowhere, and this is not what the migration has come to: it is repaired first").About("disabled")
+		return actions.Abandon("Service minio selects no pods, and this is not what the migration has come to: it is repaired first").About("disabled")
 	}
-	return actions.Hold(fmt.Sprintf("Service minio leads to %s, or is gone; EKCO goes on when it leads to the single MinIO", live.Service)).About("service")
+	return actions.Hold(fmt.Sprintf("Service minio selects %s, or is gone; EKCO goes on when it selects the single MinIO", live.Service)).About("service")
 }
 
 func (m *migrator) sourceRuns(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
@@ -223,7 +223,7 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 	if len(names) == 0 || record.HasForced(MinioNoBypass, key) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("besides Service minio, this leads to the single MinIO: %s; its clients would go on writing to it while the rest is copied, and that would be lost; "+
+	return actions.Hold(fmt.Sprintf("besides Service minio, this selects the single MinIO: %s; its clients would go on writing to it while the rest is copied, and that would be lost; "+
 		"have them use Service minio, and take this away; if nobody writes by it, \"ekco retry --force %s\" goes on", strings.Join(names, ", "), record.ID)).About(key)
 }
 
@@ -297,14 +297,14 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		return actions.Abandon("an earlier EKCO planned it, which did not look for objects below other objects before the single MinIO is deleted").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
-		return actions.Abandon("Service minio leads nowhere since it led to ha-minio: it is repaired first").About("disabled")
+		return actions.Abandon("Service minio selects no pods since it selected ha-minio: it is repaired first").About("disabled")
 	}
 	if live.Service != journal.MinioServiceHA {
 		advice := fmt.Sprintf("if that is meant, cancel this with \"ekco cancel %s\"", record.ID)
 		if record.PastNoReturn {
-			advice = "EKCO goes on when it leads to ha-minio again"
+			advice = "EKCO goes on when it selects ha-minio again"
 		}
-		return actions.Hold(fmt.Sprintf("Service minio leads to %s, no more to ha-minio, so that the single MinIO is not deleted; %s", live.Service, advice)).About("service")
+		return actions.Hold(fmt.Sprintf("Service minio selects %s, no longer ha-minio, so that the single MinIO is not deleted; %s", live.Service, advice)).About("service")
 	}
 	if verdict := m.untouched(ctx, record); verdict.Kind != actions.VerdictPass {
 		return verdict

@@ -138,7 +138,7 @@ func TestAHandOverEndsWhereTheServiceLeadsNowhere(t *testing.T) {
 				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only once")
 				b.Point(nowhere)
 				r.End()
-				if got := b.outcome(); !strings.HasPrefix(got, fmt.Sprintf("the Service leads to %q, Deployment true, claim true", test.leads)) || !strings.Contains(b.LastLine(), "ended abandoned Service minio leads nowhere") {
+				if got := b.outcome(); !strings.HasPrefix(got, fmt.Sprintf("the Service leads to %q, Deployment true, claim true", test.leads)) || !strings.Contains(b.LastLine(), "ended abandoned Service minio selects no pods") {
 					t.Errorf("%s, %s", b.LastLine(), got)
 				}
 			})
@@ -152,7 +152,7 @@ func TestAMigrationEndsWhereSomebodyElseHasTheServiceLeadNowhere(t *testing.T) {
 		b, r := cordoned(w)
 		b.Point(nowhere)
 		r.End()
-		if !strings.Contains(b.LastLine(), "ended abandoned Service minio leads nowhere, and this is not what the migration has come to") {
+		if !strings.Contains(b.LastLine(), "ended abandoned Service minio selects no pods, and this is not what the migration has come to") {
 			t.Errorf("%s, %s", b.LastLine(), b.outcome())
 		}
 	})

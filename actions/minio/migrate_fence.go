@@ -21,7 +21,7 @@ func (e elsewhereError) Error() string {
 	if e.leads == "" {
 		return "Service minio is gone: nothing is copied before it is there again"
 	}
-	return fmt.Sprintf("somebody else had Service minio lead to %s: nothing is copied as long as it does", e.leads)
+	return fmt.Sprintf("somebody else had Service minio select %s: nothing is copied as long as it does", e.leads)
 }
 
 // fence says whether the target may be changed, by where the Service leads. Those who ask

@@ -182,7 +182,7 @@ func TestAnAnswerToAnEarlierQuestionOpensNothing(t *testing.T) {
 				t.Errorf("as it should be when it was asked: %v", err)
 			}
 			if err := f.open(t.Context(), adds); !now.is(err) {
-				t.Errorf("shall lead to %s in version %q: %v", now.leads, now.version, err)
+				t.Errorf("should lead to %s in version %q: %v", now.leads, now.version, err)
 			}
 		})
 	}

@@ -109,7 +109,7 @@ func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdic
 }
 
 func lackingText(left journal.MinioCompared, record journal.ActionRecord) string {
-	const why = "Service minio leads to ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
+	const why = "Service minio selects ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
 	if left.Unread {
 		return fmt.Sprintf("%s; whether all is there that the single MinIO has is not known: %s; \"ekco retry %s\" looks again, \"ekco retry --force %s\" has Deployment minio deleted all the same, and keeps its claim",
 			why, textOf(left.MinioFound), record.ID, record.ID)

@@ -249,6 +249,6 @@ func TestWhatHoldsTheSwitchIsAskedOnceMoreRightBeforeIt(t *testing.T) {
 		past := minio.ServiceRef(miniosim.Namespace)
 		past.Name = "another"
 		b.Put(past, `{"spec":{"selector":{"app":"minio"}}}`)
-		begins("besides Service minio, this leads to the single MinIO: another")
+		begins("besides Service minio, this selects the single MinIO: another")
 	})
 }

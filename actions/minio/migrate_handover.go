@@ -16,7 +16,7 @@ type awaitServed struct{ *migrator }
 
 func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
 	leads, _, err := s.api.Leads(ctx)
-	return actions.Proof{Done: err == nil && leads == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio leads to %s", leads)}, err
+	return actions.Proof{Done: err == nil && leads == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio selects %s", leads)}, err
 }
 
 func (awaitServed) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
@@ -37,7 +37,7 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case now != version:
-		return actions.Abandon("Service minio was changed since it leads to ha-minio, and may have led to the single MinIO meanwhile: the next migration compares what that has").About("touched")
+		return actions.Abandon("Service minio was changed since it selects ha-minio, and may have selected the single MinIO meanwhile: the next migration compares what that has").About("touched")
 	}
 	return actions.Pass()
 }

@@ -71,7 +71,7 @@ func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecor
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	verdict := actions.Hold(fmt.Sprintf("%s; all was the same on both sides at %s; EKCO goes on by itself when that is put right; "+
+	verdict := actions.Hold(fmt.Sprintf("%s; all was the same on both sides at %s; EKCO continues automatically when that is put right; "+
 		"\"ekco retry --force %s\" switches without it, once: what was written since may be lost%s, and the claim of the single MinIO is kept",
 		lack.text, words.Stamp(caught.VerifiedAt), record.ID, untold(caught))).About(key)
 	if lack.passes {

@@ -85,7 +85,7 @@ func TestAnOutageIsBoundedWhateverEndsEKCO(t *testing.T) {
 				r := b.start()
 				b.comes("failed cut-over #2")
 				b.backs()
-				if !strings.Contains(b.cut().Error, "the switch was interrupted while Service minio led nowhere") || b.cut().Tries != 1 || b.Record().Steps[journal.StepCutOverMinio].Failures != 1 {
+				if !strings.Contains(b.cut().Error, "the switch was interrupted while Service minio selected no pods") || b.cut().Tries != 1 || b.Record().Steps[journal.StepCutOverMinio].Failures != 1 {
 					t.Errorf("it is no try in vain: %+v", b.cut())
 				}
 				b.ends(r, handedOver)

@@ -60,7 +60,7 @@ func TestWhatClientsWroteToTheSingleMinIOMeanwhileIsNotDeleted(t *testing.T) {
 		}
 		b.detour()
 		b.ends(b.start(), stays)
-		if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed since it leads to ha-minio") {
+		if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed since it selects ha-minio") {
 			t.Fatalf("%s", b.LastLine())
 		}
 		b.anew()

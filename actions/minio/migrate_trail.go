@@ -87,7 +87,7 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 	case m.trail.unchanged(version, led):
 		return actions.Pass()
 	}
-	return actions.Abandon("Service minio was changed, and may have led to ha-minio meanwhile: the next migration looks whether clients wrote something there").About("touched")
+	return actions.Abandon("Service minio was changed, and may have selected ha-minio meanwhile: the next migration looks whether clients wrote something there").About("touched")
 }
 
 // ledAt returns the resource version that the Service had when it was last known to lead to the single MinIO, "" where

@@ -48,7 +48,7 @@ func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, e
 		preflights = append(preflights, MinioHealthy)
 	case journal.MinioServiceSingle:
 	default:
-		return journal.Plan{}, fmt.Errorf("repair %s: Service minio cannot be made to lead to %q", record.Subject.Name, asked.To)
+		return journal.Plan{}, fmt.Errorf("repair %s: Service minio cannot be made to select %q", record.Subject.Name, asked.To)
 	}
 	facts, err := json.Marshal(asked)
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
@@ -73,7 +73,7 @@ func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) 
 		case live.Service == asked.To:
 			return actions.Pass()
 		case live.Service != journal.MinioServiceDisabled:
-			return actions.Abandon(fmt.Sprintf("Service minio leads to %s, or is gone", live.Service)).About("service")
+			return actions.Abandon(fmt.Sprintf("Service minio selects %s, or is gone", live.Service)).About("service")
 		case single && live.Deployment == "":
 			return actions.Abandon("there is no Deployment minio any more").About("deployment")
 		case !single && live.Deployment != "" && live.Deployment != asked.Taken:
@@ -107,7 +107,7 @@ func (s point) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	return actions.Proof{Done: live.Service == shall.To, Missing: fmt.Sprintf("Service minio leads to %s, not to %s", live.Service, shall.To)}, nil
+	return actions.Proof{Done: live.Service == shall.To, Missing: fmt.Sprintf("Service minio selects %s, not %s", live.Service, shall.To)}, nil
 }
 
 func (s point) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {

@@ -65,10 +65,10 @@ func outcome(t *testing.T, objects *kubesim.Objects, of journal.Subject) string 
 
 func scenes() actionstest.Scenes {
 	return actionstest.Scenes{
-		"up":          scaled(`{"spec":{"replicas":1,"x":1}}`, 2, nil),
-		"down":        scaled(`{"spec":{"replicas":5}}`, 2, nil),
-		"from none":   scaled(`{"spec":{}}`, 2, nil),
-		"as it shall": scaled(`{"spec":{"replicas":2}}`, 2, nil),
+		"up":           scaled(`{"spec":{"replicas":1,"x":1}}`, 2, nil),
+		"down":         scaled(`{"spec":{"replicas":5}}`, 2, nil),
+		"from none":    scaled(`{"spec":{}}`, 2, nil),
+		"as it should": scaled(`{"spec":{"replicas":2}}`, 2, nil),
 		"against another who was faster": scaled(`{"spec":{"replicas":1}}`, 2, func(objects *kubesim.Objects, ref kube.Ref, patches int) {
 			if patches == 1 {
 				objects.Edit(ref, func(object map[string]any) { object["spec"] = map[string]any{"replicas": 7} })

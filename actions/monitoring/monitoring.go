@@ -84,7 +84,7 @@ func (p stillThere) stillAsked(ctx context.Context, record journal.ActionRecord)
 		return actions.Hold("cannot tell how many nodes there are: " + err.Error()).About("nodes unread")
 	}
 	if shall := journal.MonitoringReplicas(record.Subject, len(nodes)); shall != asked.Replicas {
-		return actions.Abandon(fmt.Sprintf("there are %s now, so it shall have %s, not %d",
+		return actions.Abandon(fmt.Sprintf("there are %s now, so it should have %s, not %d",
 			words.Count(len(nodes), "node"), words.Count(shall, "replica"), asked.Replicas)).About("nodes")
 	}
 	return actions.Pass()

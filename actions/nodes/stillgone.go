@@ -52,7 +52,7 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 // removed already is of no use.
 func answersAgain(node string) actions.Verdict {
 	back := actions.Abandon(fmt.Sprintf("node %s answers again", node)).About("answers")
-	back.Advice = "power the node off, and join it anew once it is purged"
+	back.Advice = "power the node off, and join it again once it is purged"
 	return back
 }
 

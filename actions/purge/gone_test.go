@@ -28,7 +28,7 @@ const liveWarning = "node w1 answers and is ready; purging it removes a node tha
 var answersAgain = actions.Verdict{
 	Key:  "answers",
 	Kind: actions.VerdictAbandon, Reason: "node w1 answers again",
-	Advice: "power the node off, and join it anew once it is purged",
+	Advice: "power the node off, and join it again once it is purged",
 }
 
 func TestAReadyNodeWarnsThePersonWhoAsksForItsPurge(t *testing.T) {

@@ -120,7 +120,7 @@ func (p Parts) uncarried(ctx context.Context, of journal.Subject, change journal
 	for place, number := range change.Numbers {
 		for _, pool := range poolsOf(pools, of, change.Names, place) {
 			if pool.Size > number.To {
-				return fmt.Sprintf("pool %s still keeps %d copies in Ceph, and shall keep %d", pool.Name, pool.Size, number.To), nil
+				return fmt.Sprintf("pool %s still keeps %d copies in Ceph, and should keep %d", pool.Name, pool.Size, number.To), nil
 			}
 		}
 	}

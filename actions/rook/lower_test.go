@@ -85,7 +85,7 @@ func TestTheCrashMatrixOfLowering(t *testing.T) {
 	}
 	actionstest.Scenes{
 		"copies":                            lowerScene(size3, nil),
-		"copies as they shall":              lowerScene(`{"spec":{"replicated":{"size":2}}}`, nil),
+		"copies as they should":             lowerScene(`{"spec":{"replicated":{"size":2}}}`, nil),
 		"copies that somebody else changes": lowerScene(size3, first(`{"replicated":{"size":4}}`)),
 		"copies that somebody else lowers":  lowerScene(size3, first(`{"replicated":{"size":2}}`)),
 		"a pool that gets an erasure code":  lowerScene(size3, first(`{"erasureCoded":{"dataChunks":2}}`)),

@@ -74,7 +74,7 @@ func lacksHosts(live journal.RookPodsFacts) string {
 	if len(live.Hosts) > 0 {
 		where = " (" + strings.Join(live.Hosts, ", ") + ")"
 	}
-	return fmt.Sprintf("MDS run on %s%s, and shall on %d", words.Count(len(live.Hosts), "host"), where, mdsHosts)
+	return fmt.Sprintf("MDS run on %s%s, and should run on %d", words.Count(len(live.Hosts), "host"), where, mdsHosts)
 }
 
 // awaitRollout awaits pods, which are their controller's.

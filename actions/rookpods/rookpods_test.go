@@ -257,7 +257,7 @@ func held(t *testing.T, of journal.Subject, step, preflight string, prepare, end
 
 func TestMDSThatStayOnOneHostHoldTheActionWithWhatIsKnownOfThem(t *testing.T) {
 	reason := held(t, sharedMDS, journal.StepAwaitMDSHosts, MDSOnTwoHosts, func(*estate) {}, (*estate).follow)
-	if reason != "MDS run on 1 host (n1), and shall on 2: a runs on n1; b runs on n1" {
+	if reason != "MDS run on 1 host (n1), and should run on 2: a runs on n1; b runs on n1" {
 		t.Errorf("held for: %s", reason)
 	}
 }

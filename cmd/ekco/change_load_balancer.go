@@ -82,7 +82,7 @@ configuration makes no sense.`,
 		return err
 	})
 	cmd.Flags().StringVar(&flags.Server, "server", "", "the API server's `address`, with its scheme (required)")
-	cmd.Flags().BoolVar(&flags.Internal, "internal", false, "have HAProxy of every node lead to the primaries first")
+	cmd.Flags().BoolVar(&flags.Internal, "internal", false, "first make HAProxy of every node balance to the primaries")
 	cmd.Flags().StringSliceVar(&flags.Exclude, "exclude", nil, "`nodes` whose kubelets are left alone, such as that of the host on which an installer runs")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", changePatience, "how long to wait; the operator goes on after that")
 	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")

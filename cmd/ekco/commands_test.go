@@ -310,7 +310,7 @@ func TestAHolderThatDoesNotListenIsNamed(t *testing.T) {
 		}()
 		for _, args := range [][]string{{"status"}, {"history"}, {"resume"}, {"journal", "verify"}} {
 			d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
-			d.expect(exitFailed, exitFailed, "", "which does not listen on the socket beside it")
+			d.expect(exitFailed, exitFailed, "", "which does not listen on the socket next to it")
 		}
 		d.expect(d.types("operator"), exitFailed, "", "end that one first")
 	})

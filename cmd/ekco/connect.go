@@ -174,7 +174,7 @@ const restartPod = "restart its pod (kubectl -n kurl rollout restart deploy/ekc-
 // started, or one that does not serve its socket, holds it.
 func held(err error) error {
 	if errors.Is(err, journal.ErrLocked) {
-		return fmt.Errorf("%w, which does not listen on the socket beside it; an operator listens a moment after its start: "+
+		return fmt.Errorf("%w, which does not listen on the socket next to it; an operator listens a moment after its start: "+
 			"try again, and if that does not help, %s", err, restartPod)
 	}
 	return err

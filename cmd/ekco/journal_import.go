@@ -100,7 +100,7 @@ func checkExport(ctx context.Context, export io.Reader) error {
 	if zipped(input) {
 		unzipped, err := gzip.NewReader(input)
 		if err != nil {
-			return fmt.Errorf("it begins like a compressed file and is none: %w", err)
+			return fmt.Errorf("it begins like a compressed file and is not one: %w", err)
 		}
 		input = bufio.NewReader(unzipped)
 	}

@@ -113,7 +113,7 @@ func unexpected(ctx context.Context, backend api.Backend, result api.VerifyResul
 	case expected.Seq < result.FirstSeq:
 		return fmt.Sprintf("event #%d is not in the journal any more, which begins at #%d; it cannot be compared", expected.Seq, result.FirstSeq), nil
 	case expected.Seq > result.LastSeq:
-		return fmt.Sprintf("event #%d is not in the journal, which ends at #%d: it is an older copy, or was written anew", expected.Seq, result.LastSeq), nil
+		return fmt.Sprintf("event #%d is not in the journal, which ends at #%d: it is an older copy, or was created again", expected.Seq, result.LastSeq), nil
 	}
 	for event, err := range backend.Events(ctx, journal.Query{After: expected.Seq - 1, Before: expected.Seq + 1}, false) {
 		if err != nil {

@@ -48,7 +48,7 @@ can be paused; where several things have it, say which, as in node/NAME.`,
 		},
 	}
 	cmd.Flags().StringVar(&request.Reason, "reason", "", "why, for those who find EKCO paused (required)")
-	cmd.Flags().Var(spanFlag{&request.For}, "for", "end the pause by itself after this time, like 2h or 1d")
+	cmd.Flags().Var(spanFlag{&request.For}, "for", "end the pause automatically after this time, like 2h or 1d")
 	return cmd
 }
 

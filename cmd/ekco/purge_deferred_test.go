@@ -35,7 +35,7 @@ func TestD1APurgeThatOnlyWaitsForCephSucceedsWithAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, deferring(t))
 		d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "2 steps wait for Ceph, and nothing else waits for that: purge-osd 3, purge-osd 12")
-		for _, want := range []string{"no mgr", "EKCO finishes " + purgeID + " by itself"} {
+		for _, want := range []string{"no mgr", "EKCO finishes " + purgeID} {
 			if !strings.Contains(d.errOut.String(), want) {
 				t.Errorf("standard error has no %q:\n%s", want, d.errOut)
 			}
@@ -108,7 +108,7 @@ func TestAHoldNamesACancelOnlyIfOneWouldBeAccepted(t *testing.T) {
 		op.live = append(op.live, event(t, 13, purgeID, journal.TypeActionEnded, journal.ActionEnded{Outcome: journal.OutcomeDone}))
 		d := newDesk(t, op)
 		d.types("purge-node", "worker-2")
-		if offered := strings.Contains(d.out.String(), "ekco cancel "+purgeID); offered == past || !strings.Contains(d.out.String(), "by itself when that is gone") {
+		if offered := strings.Contains(d.out.String(), "ekco cancel "+purgeID); offered == past || !strings.Contains(d.out.String(), "automatically when that is gone") {
 			t.Errorf("past the point of no return %v, a cancel is offered: %v\n%s", past, offered, d.out)
 		}
 	}

@@ -198,7 +198,7 @@ func (f *follower) show(ctx context.Context, event journal.Event) {
 	f.print("%8s  %s", words.Span(f.elapsed()), text)
 	if event.Type == journal.TypeActionHeld {
 		// A hint is never too long to be said again.
-		_, _ = fmt.Fprintln(f.app.stdout, "          it goes on by itself when that is gone"+f.cancelHint(ctx))
+		_, _ = fmt.Fprintln(f.app.stdout, "          it continues automatically when that is gone"+f.cancelHint(ctx))
 	}
 }
 
@@ -240,7 +240,7 @@ func (f *follower) deferred(ctx context.Context) bool {
 		if f.alone {
 			f.warn("warning: no operator runs; the next one, or purge-node again, finishes %s when that is gone", f.action)
 		} else {
-			f.warn("warning: EKCO finishes %s by itself; follow it with: ekco history --action %s --follow", f.action, f.action)
+			f.warn("warning: EKCO finishes %s automatically; follow it with: ekco history --action %s --follow", f.action, f.action)
 		}
 		return true
 	}

@@ -32,7 +32,7 @@ func (p *purger) engage(ctx context.Context, cfg config.Config, log *slog.Logger
 			return release, err
 		}
 		if !said {
-			p.warn("The journal is held by a process that does not listen on the socket beside it; waiting for it.")
+			p.warn("The journal is held by a process that does not listen on the socket next to it; waiting for it.")
 		}
 		select {
 		case <-tick.C:

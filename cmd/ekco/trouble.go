@@ -111,7 +111,7 @@ func (f *follower) printTrouble(ctx context.Context) {
 	f.unrecorded = what
 	f.sign.clear()
 	f.print("%8s  %s: %s", words.Span(f.elapsed()), what, trouble)
-	f.print("          nothing more is done until it can; free space on its file system, or make it writable again: the purge goes on by itself")
+	f.print("          nothing more is done until it can; free space on its file system, or make it writable again: the purge continues automatically")
 }
 
 // refuseQuestion returns an error if nothing that a person answered could be

@@ -47,7 +47,7 @@ func (o *takenOutput) Write(content []byte) (int, error) {
 
 // errReaderLeft tells a pipe of the output whose reader has left, as head does, from any other
 // that broke, such as the connection to an operator that ends.
-var errReaderLeft = errors.New("whoever read the output has left")
+var errReaderLeft = errors.New("the reader closed the output")
 
 // endUnread ends the process. Where standard error is read, it says so.
 func endUnread() {

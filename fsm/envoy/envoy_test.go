@@ -403,8 +403,8 @@ func TestAnActionIsObsoleteWhenThePodIsNotAsItWas(t *testing.T) {
 	}{
 		"as it was":    {func(w *world) { w.unready("w1", "envoy-a", w.thing("w1").Data.(*Envoy).Pod.Since) }, ""},
 		"ready":        {func(w *world) { w.gone("w1") }, "pod projectcontour/envoy-a is ready again, or is gone"},
-		"another":      {func(w *world) { w.unready("w1", "envoy-b", w.Now) }, "pod projectcontour/envoy-a was ready, replaced or started anew meanwhile"},
-		"started anew": {func(w *world) { w.unready("w1", "envoy-a", w.Now) }, "pod projectcontour/envoy-a was ready, replaced or started anew meanwhile"},
+		"another":      {func(w *world) { w.unready("w1", "envoy-b", w.Now) }, "pod projectcontour/envoy-a was ready, replaced or restarted meanwhile"},
+		"started anew": {func(w *world) { w.unready("w1", "envoy-a", w.Now) }, "pod projectcontour/envoy-a was ready, replaced or restarted meanwhile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "w1")
@@ -558,7 +558,7 @@ func TestAStalledRestartEndsWhenItsPodIsNotAsItWas(t *testing.T) {
 		want   []string
 	}{
 		"gone":         {func(w *world) { w.gone("w1") }, []string{"action.cancelling w1: pod projectcontour/envoy-a is ready again, or is gone"}},
-		"started anew": {func(w *world) { w.unready("w1", "envoy-a", w.Now) }, []string{"action.cancelling w1: pod projectcontour/envoy-a was ready, replaced or started anew meanwhile"}},
+		"started anew": {func(w *world) { w.unready("w1", "envoy-a", w.Now) }, []string{"action.cancelling w1: pod projectcontour/envoy-a was ready, replaced or restarted meanwhile"}},
 		"as it was":    {func(w *world) { w.pass(time.Hour) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

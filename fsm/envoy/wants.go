@@ -67,7 +67,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case t.GoneSeq != 0:
 		return fmt.Sprintf("pod %s is ready again, or is gone", asked)
 	case !of(t).Pod.Equal(asked):
-		return fmt.Sprintf("pod %s was ready, replaced or started anew meanwhile", asked)
+		return fmt.Sprintf("pod %s was ready, replaced or restarted meanwhile", asked)
 	}
 	return ""
 }

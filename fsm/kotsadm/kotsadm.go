@@ -121,7 +121,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
 	_, ready := w.Count("node")
-	return journal.ActionRequested{Reason: fmt.Sprintf("%d nodes are ready, so it shall have %d replicas, and has %s",
+	return journal.ActionRequested{Reason: fmt.Sprintf("%d nodes are ready, so it should have %d replicas, and has %s",
 		ready, journal.KotsadmReplicas, of(t).Now().Size())}, t.FactsSeq
 }
 

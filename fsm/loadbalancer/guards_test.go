@@ -103,7 +103,7 @@ func TestAnotherFileVersionOrImageIsNotWhatThereIs(t *testing.T) {
 	w.set(func(p *Policy) { p.Version = "1" })
 	w.wants("restart p1 10.0.0.1")
 	w.set(func(p *Policy) { p.Image = "haproxy:2" })
-	w.wants("restart p1 10.0.0.1: it shall be something else by now: the primaries are 10.0.0.1, image haproxy:2")
+	w.wants("restart p1 10.0.0.1: it is out of date; want: the primaries are 10.0.0.1, image haproxy:2")
 }
 
 // TestWithoutPrimariesTheListIsNotWritten: nothing is in step with nothing.

@@ -367,5 +367,5 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	if len(shall.Primaries) == 0 || input.Serves(shall) && input.Image == shall.Image {
 		return ""
 	}
-	return "it shall be something else by now: " + primariesAre(shall.Primaries) + ", image " + shall.Image
+	return "it is out of date; want: " + primariesAre(shall.Primaries) + ", image " + shall.Image
 }

@@ -154,7 +154,7 @@ func TestAnotherImageIsBroughtToOneNodeAtATime(t *testing.T) {
 		}
 		for _, rec := range w.S.Actions {
 			restarted = append(restarted, rec.Subject.Name)
-			if want := "HAProxy has image haproxy:1 and file version 0, and shall have haproxy:2 and 0"; rec.Request.Reason != want {
+			if want := "HAProxy has image haproxy:1 and file version 0, and should have haproxy:2 and 0"; rec.Request.Reason != want {
 				t.Errorf("it is asked for since %s", rec.Request.Reason)
 			}
 			w.ends(rec.Subject.Name, journal.OutcomeDone)
@@ -176,11 +176,11 @@ func TestThePrimariesComeBeforeTheManifest(t *testing.T) {
 	w.wants("update p1 10.0.0.1")
 	w.ends("p1", journal.OutcomeDone)
 	w.wants("restart w1 10.0.0.1")
-	if reason := w.Open(journal.LoadBalancer("w1")).Request.Reason; reason != "there is no HAProxy on the node; it shall have image haproxy:1" {
+	if reason := w.Open(journal.LoadBalancer("w1")).Request.Reason; reason != "there is no HAProxy on the node; it should have image haproxy:1" {
 		t.Error(reason)
 	}
 	w.see("p2", true)
-	w.wants("restart w1 10.0.0.1: it shall be something else by now: the primaries are 10.0.0.1, 10.0.0.2, image haproxy:1")
+	w.wants("restart w1 10.0.0.1: it is out of date; want: the primaries are 10.0.0.1, 10.0.0.2, image haproxy:1")
 	w.End(w.Open(journal.LoadBalancer("w1")), journal.OutcomeCancelled)
 	w.wants("update w1 10.0.0.1 10.0.0.2")
 }

@@ -132,7 +132,7 @@ func TestAHAProxyThatWasStartedAnewIsLookedAtAndOneThatEKCOStartedIsNot(t *testi
 	w.Pass(time.Hour)
 	w.started["p1"] = w.Now
 	w.see("p1", true)
-	w.reasons("HAProxy was started anew on the node at "+fsm.Stamp(w.Now), "p1")
+	w.reasons("HAProxy was restarted on the node at "+fsm.Stamp(w.Now), "p1")
 	w.settles()
 	w.Pass(time.Second)
 	delete(w.started, "p1")
@@ -153,7 +153,7 @@ func TestAClockThatWasSetBackHidesNoRestartAndPutsOffNoLook(t *testing.T) {
 	w.Pass(-2 * time.Hour)
 	w.started["p1"] = w.Now
 	w.see("p1", true)
-	w.reasons("HAProxy was started anew on the node at "+fsm.Stamp(w.Now), "p1")
+	w.reasons("HAProxy was restarted on the node at "+fsm.Stamp(w.Now), "p1")
 	w.settles()
 	w.wants()
 	w.state("p1", InStep)

@@ -63,14 +63,14 @@ func toldReached(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
 	if listOf(t) != nil {
 		return tells("it says which nodes have their load balancer in step")(t, at, now)
 	}
-	return tells("HAProxy runs with what it shall")(t, at, now)
+	return tells("HAProxy runs with the wanted files")(t, at, now)
 }
 
 func toldBehind(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
 	if listOf(t) != nil {
 		return tells("it does not say which nodes have their load balancer in step")(t, at, now)
 	}
-	return tells("it is not proved to run with what it shall")(t, at, now)
+	return tells("it is not verified that it runs with the wanted files")(t, at, now)
 }
 
 func toldLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
@@ -87,9 +87,9 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	case proved == nil:
 		return "nothing is proved of it yet; " + primariesAre(shall.Primaries)
 	case kind == journal.ActionRestartLoadBalancer && proved.Image == "":
-		return fmt.Sprintf("there is no HAProxy on the node; it shall have image %s", p.Image)
+		return fmt.Sprintf("there is no HAProxy on the node; it should have image %s", p.Image)
 	case kind == journal.ActionRestartLoadBalancer:
-		return fmt.Sprintf("HAProxy has image %s and file version %s, and shall have %s and %s", proved.Image, proved.Version, p.Image, b.version(p))
+		return fmt.Sprintf("HAProxy has image %s and file version %s, and should have %s and %s", proved.Image, proved.Version, p.Image, b.version(p))
 	case proved.Input.Layout != shall.Layout:
 		return "this version of EKCO writes its configuration in another way; " + primariesAre(shall.Primaries)
 	case !proved.Input.Serves(shall):
@@ -103,7 +103,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	case restarted(t) && b.Facts.Started.IsZero():
 		return "HAProxy does not run on the node any more"
 	case restarted(t):
-		return "HAProxy was started anew on the node at " + fsm.Stamp(b.Facts.Started)
+		return "HAProxy was restarted on the node at " + fsm.Stamp(b.Facts.Started)
 	}
 	return "it is looked at once a day, the last time at " + fsm.Stamp(looked(t))
 }

@@ -325,7 +325,7 @@ func TestADisabledServiceIsRepairedTheSameAfterRetention(t *testing.T) {
 				}
 				rec := w.wants(journal.ActionRepairMinio, true)
 				if asked, err := journal.InputOf[journal.MinioRepair](rec.Request); err != nil || asked.To != test.want {
-					t.Errorf("%v: it shall lead to %s, want %s", err, asked.To, test.want)
+					t.Errorf("%v: it should select %s, want %s", err, asked.To, test.want)
 				}
 			})
 		}

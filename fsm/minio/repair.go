@@ -59,7 +59,7 @@ func requestRepair(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 		why = "Deployment minio is still there, and ha-minio, which has taken its place, has the newest data"
 	}
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("an EKCO disabled Service minio and did not come to its end; %s, so it shall lead to %s", why, input.To),
+		Reason: fmt.Sprintf("an EKCO disabled Service minio and did not come to its end; %s, so it should select %s", why, input.To),
 		Input:  input,
 	}
 }
@@ -73,7 +73,7 @@ func obsoleteRepair(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case !disabled:
 		return leads(of(t).Service)
 	case to != asked.To:
-		return fmt.Sprintf("it shall lead to %s now", to)
+		return fmt.Sprintf("it should select %s now", to)
 	}
 	return ""
 }

@@ -56,7 +56,7 @@ func TestARepairThatHasLostItsReasonEnds(t *testing.T) {
 	fixed := disabled("")
 	fixed.Service = journal.MinioServiceHA
 	for reason, facts := range map[string]journal.MinioFacts{
-		"Service minio leads to ha-minio": fixed, "it shall lead to minio now": disabled("uid-single"),
+		"Service minio selects ha-minio": fixed, "it should select minio now": disabled("uid-single"),
 	} {
 		w := newWorld(t, 1)
 		w.observe(disabled(""))

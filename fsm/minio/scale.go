@@ -28,7 +28,7 @@ func requestScale(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("%s are ready, so it shall have %s, and has %d", words.Count(ready, "node"), words.Count(m.Desired, "replica"), m.replicas()),
+		Reason: fmt.Sprintf("%s are ready, so it should have %s, and has %d", words.Count(ready, "node"), words.Count(m.Desired, "replica"), m.replicas()),
 		Input:  journal.MinioScale{Replicas: m.Desired},
 	}
 }

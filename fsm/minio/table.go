@@ -41,5 +41,5 @@ func leads(service journal.MinioService) string {
 	if service == "" {
 		return "there is no Service minio"
 	}
-	return fmt.Sprintf("Service minio leads to %s", service)
+	return fmt.Sprintf("Service minio selects %s", service)
 }

@@ -111,7 +111,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
 	replicas, nodes := wanted(t, w)
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("for %s it shall have %s, and has %d", words.Count(nodes, "node"), words.Count(replicas, "replica"), of(t).Now().Replicas),
+		Reason: fmt.Sprintf("for %s it should have %s, and has %d", words.Count(nodes, "node"), words.Count(replicas, "replica"), of(t).Now().Replicas),
 		Input:  journal.MonitoringInput{Replicas: replicas, Nodes: nodes},
 	}, t.FactsSeq
 }

@@ -103,7 +103,7 @@ func TestWhatWasBegunForALostNodeIsAbandonedWhenItBeginsToFlap(t *testing.T) {
 	w.observe("w1", unreachableSince(w.now), flapping)
 	w.decide()
 	if w.s.Actions[purge].Cancelling == nil {
-		t.Error("the purge of a node that flaps goes on by itself")
+		t.Error("the purge of a node that flaps continues automatically")
 	}
 }
 
@@ -140,6 +140,6 @@ func TestWhatWasBegunForALossIsAbandonedAlsoIfTheNodeFlapsDuringThatLoss(t *test
 	w.observe("w1", w.asLost("w1"), flapping)
 	w.decide()
 	if w.s.Actions[purge].Cancelling == nil {
-		t.Error("the purge of a node that flaps goes on by itself")
+		t.Error("the purge of a node that flaps continues automatically")
 	}
 }

@@ -30,7 +30,7 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 	case n.Facts.Flapping:
 		return "the node comes and goes"
 	case !n.UnreachableSince.IsZero() && slices.Contains(n.Outlived, rec.ID):
-		return "the node was back meanwhile, and how long it is lost counts anew"
+		return "the node was back meanwhile, and the time since it was lost is counted from now on"
 	case !n.UnreachableSince.IsZero():
 		return ""
 	}

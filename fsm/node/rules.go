@@ -70,7 +70,7 @@ func rules() []fsm.Rule {
 			Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return purgeTried(w, of(t)) },
 			Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
 				last := of(t).lastPurge()
-				return fmt.Sprintf("%s ended as %s; EKCO purges the node by itself only after it was healthy in between, or at once with \"ekco purge-node %s\"",
+				return fmt.Sprintf("%s ended as %s; EKCO purges the node automatically only after it was healthy in between, or at once with \"ekco purge-node %s\"",
 					last.Action, last.Outcome, t.Name)
 			},
 		},

@@ -39,7 +39,7 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 		change.Hosts = next
 	}
 	return wish{
-		kind: journal.ActionRaiseCopies, change: change, why: fmt.Sprintf("%s, so it shall have %s, and has %s", why, copies(shall), change.From()),
+		kind: journal.ActionRaiseCopies, change: change, why: fmt.Sprintf("%s, so it should have %s, and has %s", why, copies(shall), change.From()),
 		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), seen: seen, about: among(change.To(), w),
 	}, true
 }
@@ -97,7 +97,7 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 			return fmt.Sprintf("Ceph keeps pool %s in %s, which Rook would lower to %d", pool, copies(keeps), number.To)
 		}
 		if most := max(p.MinCopies, p.MaxCopies); number.To > most {
-			return fmt.Sprintf("%s shall be %d at most", journal.RookNumberName(place), most)
+			return fmt.Sprintf("%s must be %d at most", journal.RookNumberName(place), most)
 		}
 	}
 	return ""

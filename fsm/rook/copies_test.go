@@ -52,7 +52,7 @@ func TestEachPoolOfAResourceIsRaisedByItself(t *testing.T) {
 	if want := map[string]journal.RookNumber{dataSize: {From: 1, To: 2}}; !maps.Equal(change.Numbers, want) {
 		t.Errorf("asked for is %+v", change)
 	}
-	if want := "2 hosts have OSDs that are up and in, so it shall have 2 copies, and has dataPools.0.replicated.size 1"; rec.Request.Reason != want {
+	if want := "2 hosts have OSDs that are up and in, so it should have 2 copies, and has dataPools.0.replicated.size 1"; rec.Request.Reason != want {
 		t.Errorf("the reason is %q", rec.Request.Reason)
 	}
 	w.made(rec, journal.RookFacts{Generation: 2, Numbers: map[string]int{metadataSize: 3, dataSize: 2}}, journal.OutcomeDone)

@@ -168,7 +168,7 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	change.Names = of(t).Now().Names.At(change.Numbers)
 	return wish{
 		kind: journal.ActionLowerCopies, change: change, due: since.Add(settles), kept: back,
-		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it shall have %s, and has %s", hostsGone(gone), words.Count(hosts, "host"), change.To(), change.From()),
+		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it should have %s, and has %s", hostsGone(gone), words.Count(hosts, "host"), change.To(), change.From()),
 		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), about: among(place, w),
 	}, true
 }

@@ -78,7 +78,7 @@ func TestCopiesAreLoweredOnceAHostIsGoneForGood(t *testing.T) {
 	if change.Numbers[poolSize] != (journal.RookNumber{From: 3, To: 2}) || len(change.Gone) != 1 || change.Gone[0] != "c.local" {
 		t.Errorf("asked for is %+v", change)
 	}
-	if want := "host c.local is gone for good, and the CRUSH map has 2 hosts left, so it shall have replicated.size 2, and has replicated.size 3"; rec.Request.Reason != want {
+	if want := "host c.local is gone for good, and the CRUSH map has 2 hosts left, so it should have replicated.size 2, and has replicated.size 3"; rec.Request.Reason != want {
 		t.Errorf("the reason is %q", rec.Request.Reason)
 	}
 	w.made(rec, journal.RookFacts{Generation: 2, Numbers: map[string]int{poolSize: 2}}, journal.OutcomeDone)

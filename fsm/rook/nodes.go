@@ -32,7 +32,7 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	asked.to, asked.parts = names(missing), parts(missing)
 	asked.change = journal.RookChange{Nodes: missing, Label: p.label(), Whole: storage.AllNodes}
 	if storage.AllNodes {
-		asked.why = "Ceph uses whatever nodes there are, and shall use those that are listed; " + readyNodes(missing)
+		asked.why = "Ceph uses whatever nodes there are, and should use those that are listed; " + readyNodes(missing)
 		asked.change.Nodes = slices.Concat(missing, occupiedNodes(missing, w))
 		asked.to, asked.parts = names(asked.change.Nodes), nil
 	}

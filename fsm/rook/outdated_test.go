@@ -74,7 +74,7 @@ func TestNewSettingsEndWhatHasNotBegun(t *testing.T) {
 		set    func(p *Policy)
 		reason string
 	}{
-		"fewer copies":         {pool, journal.ActionRaiseCopies, func(p *Policy) { p.MaxCopies = 1 }, "replicated.size shall be 1 at most"},
+		"fewer copies":         {pool, journal.ActionRaiseCopies, func(p *Policy) { p.MaxCopies = 1 }, "replicated.size must be 1 at most"},
 		"the list is a user's": {cephCluster, journal.ActionAddStorageNodes, func(p *Policy) { p.UserManaged = true }, "rook_storage_nodes is set"},
 		"a label":              {cephCluster, journal.ActionAddStorageNodes, func(p *Policy) { p.Label, p.Value = "store", "yes" }, "node b has no label store=yes any more"},
 	} {

@@ -50,7 +50,7 @@ func TestNumbersOfPoolsFollowTheHostsAndTheVersions(t *testing.T) {
 		"two hosts":                  {"v1.10.0", says(old, 2, 2, cephPool("device_health_metrics", 1, 1)), "size of pool device_health_metrics 2"},
 		"two hosts, served with two": {"v1.10.0", says(old, 2, 2, cephPool("device_health_metrics", 2, 2)), "min_size of pool device_health_metrics 1"},
 		"three hosts":                {"v1.10.0", says(old, 3, 3, cephPool("device_health_metrics", 2, 1)), "min_size of pool device_health_metrics 2, size of pool device_health_metrics 3"},
-		"as it shall be":             {"v1.10.0", says(old, 3, 3, cephPool("device_health_metrics", 3, 2)), ""},
+		"as it should be":            {"v1.10.0", says(old, 3, 3, cephPool("device_health_metrics", 3, 2)), ""},
 		"a host that is down":        {"v1.10.0", says(old, 2, 3, cephPool("device_health_metrics", 3, 2)), ""},
 		"a host that is down, more copies than hosts": {"v1.10.0", says(old, 1, 2, cephPool("device_health_metrics", 3, 2)), "min_size of pool device_health_metrics 1, size of pool device_health_metrics 2"},
 		"two hosts down":                 {"v1.10.0", says(old, 1, 3, cephPool("device_health_metrics", 3, 1)), ""},
@@ -75,7 +75,7 @@ func TestNumbersOfPoolsFollowTheHostsAndTheVersions(t *testing.T) {
 			w.Observe(Machine, ceph, test.facts)
 			rec, change := w.asked(ceph, journal.ActionSetCephPools)
 			if got := change.To(); got != test.want {
-				t.Errorf("it shall be %q, want %q", got, test.want)
+				t.Errorf("it should be %q, want %q", got, test.want)
 			}
 			if rec != nil && strings.Contains(test.want, " size of pool") && !strings.Contains(rec.Request.Reason, "have OSDs that are up and in") && !strings.Contains(rec.Request.Reason, "has OSDs") {
 				t.Errorf("because %s", rec.Request.Reason)
@@ -97,7 +97,7 @@ func TestPoolsAreSetOneAfterTheOtherAndOnlyAfterALook(t *testing.T) {
 	w.Observe(Machine, ceph, says("15.2.9 octopus", 2, 2, one, two))
 	rec, change := w.wants(ceph, journal.ActionSetCephPools)
 	if change.To() != "size of pool a 2" || w.state(ceph) != Changing {
-		t.Errorf("it shall be %s, and is %s", change.To(), w.state(ceph))
+		t.Errorf("it should be %s, and is %s", change.To(), w.state(ceph))
 	}
 	w.End(rec, journal.OutcomeDone)
 	if rec, _ := w.asked(ceph, journal.ActionSetCephPools); rec != nil {
@@ -109,7 +109,7 @@ func TestPoolsAreSetOneAfterTheOtherAndOnlyAfterALook(t *testing.T) {
 	one.Size = 2
 	w.Observe(Machine, ceph, says("15.2.9 octopus", 2, 2, one, two))
 	if _, change = w.wants(ceph, journal.ActionSetCephPools); change.To() != "size of pool b 2" {
-		t.Errorf("it shall be %s", change.To())
+		t.Errorf("it should be %s", change.To())
 	}
 }
 
@@ -170,7 +170,7 @@ func TestAPoolThatIsSetBackAgainAndAgainKeepsNoOtherWaiting(t *testing.T) {
 	looks(1, 1)
 	rec, change := w.wants(ceph, journal.ActionSetCephPools)
 	if change.To() != "size of pool b 2" {
-		t.Errorf("it shall be %s", change.To())
+		t.Errorf("it should be %s", change.To())
 	}
 	w.End(rec, journal.OutcomeDone)
 	looks(1, 2)
@@ -239,7 +239,7 @@ func TestTheMgrsPoolIsLoweredNoSoonerThanOthers(t *testing.T) {
 	w.cluster(asks(1, func(f *journal.RookFacts) { f.Storage = nil }))
 	w.Observe(Machine, ceph, empty)
 	if _, change := w.wants(ceph, journal.ActionSetCephPools); !strings.Contains(change.To(), " size of pool device_health_metrics 2") {
-		t.Errorf("with a host without OSDs it shall be %s", change.To())
+		t.Errorf("with a host without OSDs it should be %s", change.To())
 	}
 
 	onOSDs := cephPool(journal.OldMgrPool, 3, 2)

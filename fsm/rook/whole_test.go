@@ -196,9 +196,9 @@ func TestWhatTheConfigurationAsksForIsNotSaidOfHosts(t *testing.T) {
 		hosts int
 		why   string
 	}{
-		{1, "min_ceph_pool_replication is 2, so it shall have 2 copies, and has replicated.size 1"},
-		{2, "min_ceph_pool_replication is 2, so it shall have 2 copies, and has replicated.size 1"},
-		{3, "3 hosts have OSDs that are up and in, so it shall have 3 copies, and has replicated.size 1"},
+		{1, "min_ceph_pool_replication is 2, so it should have 2 copies, and has replicated.size 1"},
+		{2, "min_ceph_pool_replication is 2, so it should have 2 copies, and has replicated.size 1"},
+		{3, "3 hosts have OSDs that are up and in, so it should have 3 copies, and has replicated.size 1"},
 	} {
 		w := newWorld(t, Policy{MinCopies: 2, MaxCopies: 3, Pools: configured})
 		w.cluster(asks(1, lists(), has(3, 2)))

@@ -48,7 +48,7 @@ func seenConfig(facts journal.RookPodsFacts) string {
 	case len(facts.Differing) > 0:
 		return "gives Ceph's CSI pods other resources than EKCO: " + strings.Join(facts.Differing, ", ")
 	}
-	return "is as it shall be for Rook " + facts.Version
+	return "is right for Rook " + facts.Version
 }
 
 func seenMDS(facts journal.RookPodsFacts) string { return "is seen: " + running(facts) }

@@ -168,7 +168,7 @@ func parseKey(block *pem.Block) (crypto.Signer, error) {
 		return nil, fmt.Errorf("it is a %s, want a private key", typeOf(block))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is called a %s and is none", typeOf(block))
+		return nil, fmt.Errorf("it is called a %s and is not one", typeOf(block))
 	}
 	signer, is := key.(crypto.Signer)
 	if !is {

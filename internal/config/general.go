@@ -29,15 +29,15 @@ func (g *General) keys() []key {
 		},
 		{
 			name: "journal", value: &g.Journal, byDefault: "/var/lib/ekco/journal.db", built: true, check: notEmpty,
-			help: "file of the journal; the operator's socket is beside it, with the extension .sock",
+			help: "file of the journal; the operator's socket is next to it, with the extension .sock",
 		},
 		{
 			name: "journal_retention", value: &g.JournalRetention, byDefault: "2160h", built: true, check: positive,
-			help: "age at which events of finished actions are moved into a compressed export beside the journal; exports and damaged journals four times as old are removed, except the newest",
+			help: "age at which events of finished actions are moved into a compressed export next to the journal; exports and damaged journals four times as old are removed, except the newest",
 		},
 		{
 			name: "journal_max_size", value: &g.JournalMaxSize, byDefault: "512Mi", built: true, check: roomForAJournal,
-			help: "size of the journal above which younger events are moved out too, the oldest first; 0 for no limit. Exports beside it may take twice as much, and so may damaged journals",
+			help: "size of the journal above which younger events are moved out too, the oldest first; 0 for no limit. Exports next to it may take twice as much, and so may damaged journals",
 		},
 		{
 			name: "dry_run", value: &g.DryRun, built: true,

@@ -52,7 +52,7 @@ func parseOverrides(text string) (ImageOverrides, error) {
 	for entry := range strings.SplitSeq(text, ",") {
 		original, override, _ := strings.Cut(strings.TrimSpace(entry), "=")
 		if original == "" || override == "" || strings.Contains(override, "=") {
-			return nil, expectedError(fmt.Sprintf("original=override pairs separated by commas, each with exactly one =; %q is none", entry))
+			return nil, expectedError(fmt.Sprintf("original=override pairs separated by commas, each with exactly one =; %q is not such a pair", entry))
 		}
 		overrides = append(overrides, ImageOverride{Original: original, Override: override})
 	}

@@ -47,7 +47,7 @@ func (c *Client) WriteMirror(ctx context.Context, content []byte, version string
 	var written corev1.ConfigMap
 	err := request.Namespace(c.namespace).Resource("configmaps").Body(mirror).Do(ctx).Into(&written)
 	if version != "" && errors.Is(Sentinel(err), ErrNotFound) {
-		return "", fmt.Errorf("%s: %w: somebody deleted it; create it anew", this, ErrConflict)
+		return "", fmt.Errorf("%s: %w: somebody deleted it; create it again", this, ErrConflict)
 	}
 	return written.ResourceVersion, this.fail(err)
 }

@@ -182,7 +182,7 @@ func readManifest(path string) (manifest, error) {
 	}
 	m, err := parseManifest(content)
 	if err != nil {
-		return manifest{}, fmt.Errorf("%s is not HAProxy's manifest, and is left as it is: %w; move it away if HAProxy's shall be there", path, err)
+		return manifest{}, fmt.Errorf("%s is not HAProxy's manifest, and is left as it is: %w; move it away if HAProxy's should be there", path, err)
 	}
 	return m, nil
 }

@@ -141,7 +141,7 @@ func (c *Client) Point(ctx context.Context, to journal.MinioService) error {
 	case leads == "":
 		return fmt.Errorf("point %s to %s: %w", ServiceRef(c.namespace), to, kube.ErrNotFound)
 	case leads != journal.MinioServiceDisabled:
-		return fmt.Errorf("point %s to %s: %w: somebody has it lead to %s", ServiceRef(c.namespace), to, kube.ErrConflict, leads)
+		return fmt.Errorf("point %s to %s: %w: another client has made it select %s", ServiceRef(c.namespace), to, kube.ErrConflict, leads)
 	}
 	_, err = c.replace(ctx, version, journal.MinioServiceDisabled, to)
 	return err

@@ -82,7 +82,7 @@ func (s statefulSet) facts() (journal.MinioFacts, error) {
 	}
 	desired, err := strconv.Atoi(text)
 	if err != nil || desired < 0 {
-		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; make it the number of replicas that MinIO shall have", desiredScale, text)
+		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; make it the number of replicas that MinIO should have", desiredScale, text)
 	}
 	if desired > mostReplicas {
 		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q, and EKCO gives MinIO no more than %d replicas; make it fewer", desiredScale, text, mostReplicas)

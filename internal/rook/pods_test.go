@@ -270,7 +270,7 @@ func TestAWorkloadIsRolledOutWhenItsNewPodsAreAvailable(t *testing.T) {
 		"rolled out":          {deployment, workloadOf("rook-ceph-osd", ""), ""},
 		"without replicas":    {deployment, `{"spec":{"replicas":0},"status":{"observedGeneration":1}}`, ""},
 		"not seen":            {deployment, strings.Replace(workloadOf("rook-ceph-osd", ""), `"observedGeneration":1`, `"observedGeneration":0`, 1), "its controller has not seen the change"},
-		"an old pod":          {deployment, strings.Replace(workloadOf("rook-ceph-osd", ""), `"replicas":1,"updated`, `"replicas":2,"updated`, 1), "there are 2 pods, and shall be 1"},
+		"an old pod":          {deployment, strings.Replace(workloadOf("rook-ceph-osd", ""), `"replicas":1,"updated`, `"replicas":2,"updated`, 1), "there are 2 pods, and should be 1"},
 		"unavailable":         {deployment, `{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1}}`, "1 of 1 pods are new, and 0 are available"},
 		"on all nodes":        {daemonSet, `{"status":{"observedGeneration":1,"desiredNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3}}`, ""},
 		"on two of the nodes": {daemonSet, `{"status":{"observedGeneration":1,"desiredNumberScheduled":3,"updatedNumberScheduled":2,"numberAvailable":3}}`, "2 of 3 pods are new, and 3 are available"},

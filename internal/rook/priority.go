@@ -92,7 +92,7 @@ func (o podsObject) unrolled(kind string) string {
 	case now.Updated < wanted, now.Available < wanted:
 		return fmt.Sprintf("%d of %d pods are new, and %d are available", now.Updated, wanted, now.Available)
 	case now.Replicas > wanted:
-		return fmt.Sprintf("there are %d pods, and shall be %d", now.Replicas, wanted)
+		return fmt.Sprintf("there are %d pods, and should be %d", now.Replicas, wanted)
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ import (
 func (s *Store) Beside(f func(path string) error) (err error) {
 	directory, err := os.MkdirTemp(filepath.Dir(s.path), files.BesidePrefix(s.path)+"*")
 	if err != nil {
-		return fmt.Errorf("make room beside journal %s: %w", s.path, err)
+		return fmt.Errorf("make room next to journal %s: %w", s.path, err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
 	return f(filepath.Join(directory, filepath.Base(s.path)))

@@ -37,7 +37,7 @@ func (s *Store) Prune(ctx context.Context, options PruneOptions) error {
 		err = s.prune(ctx, leaving)
 	}
 	if err != nil {
-		return fmt.Errorf("remove old files beside journal %s: %w", s.path, err)
+		return fmt.Errorf("remove old files next to journal %s: %w", s.path, err)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func migrationWithFullDisks(m *minioCluster) {
 		return false, says
 	})
 	m.k.breakDown(0, 1, 2)
-	m.o.waitMinio("Service minio leads to minio", "ha-minio is not healthy: too few of its drives are there to write")
+	m.o.waitMinio("Service minio selects minio", "ha-minio is not healthy: too few of its drives are there to write")
 	m.k.breakDown()
 	m.o.waitMinio("ha-minio is healthy")
 	full(m.k.targets...)
@@ -66,7 +66,7 @@ func migrationWithFullDisks(m *minioCluster) {
 	m.o.mustEkco("retry", action, "--force", "--reason", "the disks grow")
 	m.waitFailed("copy", failed+1, "no room")
 	if leads := m.leads(); leads != leadsToSingle {
-		m.t.Errorf("with the highly available MinIO full, Service minio leads to %s", leads)
+		m.t.Errorf("with the highly available MinIO full, Service minio selects %s", leads)
 	}
 	if did := steady.Did(); did.Failed > 0 {
 		m.t.Errorf("until there is room, the client did %+v", did)

@@ -24,7 +24,7 @@ func (m *minioCluster) waitHeld(preflight string, reason ...string) (action stri
 		return false, m.o.mustEkco("status", "--component", "minio")
 	})
 	if leads := m.leads(); leads != leadsToSingle {
-		m.t.Errorf("while %s holds it, Service minio leads to %s", preflight, leads)
+		m.t.Errorf("while %s holds it, Service minio selects %s", preflight, leads)
 	}
 	return action
 }
@@ -88,13 +88,13 @@ func migrationHeldBeforeTheSwitch(m *minioCluster) {
 	m.c.cordon(node, false)
 	ends.awaitWithin(t, await.HangTimeout)
 	if leads := m.leads(); leads != `{"doesnotexist":"doesnotexist"}` {
-		t.Errorf("while the switch is made, Service minio leads to %s", leads)
+		t.Errorf("while the switch is made, Service minio selects %s", leads)
 	}
 	m.c.cordon(node, true)
 	took := m.o.running.Stop(await.HangTimeout)
 	t.Logf("EKCO ended %s after SIGTERM in the switch", took)
 	if leads := m.leads(); leads != leadsToSingle {
-		t.Errorf("EKCO ended in the switch, and Service minio leads to %s", leads)
+		t.Errorf("EKCO ended in the switch, and Service minio selects %s", leads)
 	}
 	m.g.drop(m.t, ends)
 	ends.pass()

@@ -23,7 +23,7 @@ import (
 // waitServed waits until clients are answered.
 func (m *minioCluster) waitServed() {
 	m.t.Helper()
-	m.eventually("Service minio leads to a MinIO that serves", func() (bool, string) {
+	m.eventually("Service minio selects a MinIO that serves", func() (bool, string) {
 		return probe(m.t.Context(), "http://"+m.k.proxy.Address()+"/minio/health/ready"), ""
 	})
 }
@@ -50,7 +50,7 @@ func (m *minioCluster) sides() (source, target contents) {
 func (m *minioCluster) waitSwitched(objects int) {
 	m.t.Helper()
 	limit := await.HangTimeout + time.Duration(objects)*100*time.Millisecond
-	eventually(m.t, limit, "Service minio leads to ha-minio", func() (bool, string) {
+	eventually(m.t, limit, "Service minio selects ha-minio", func() (bool, string) {
 		leads := m.leads()
 		return leads == `{"app":"ha-minio"}`, leads
 	})
@@ -157,7 +157,7 @@ func migrationWhileClientsWrite(m *minioCluster) {
 	limit(operator.PID())
 	m.waitSwitched(objects)
 	t.Logf("Service minio was switched %s after EKCO's start", time.Since(began))
-	m.o.waitMinio("HA", "Service minio leads to ha-minio")
+	m.o.waitMinio("HA", "Service minio selects ha-minio")
 	ends.awaitWithin(t, await.HangTimeout)
 	did, accountDid := steady.Stop(), account.Stop()
 	t.Logf("the client did %+v, that with a service account's key %+v", did, accountDid)

@@ -239,7 +239,7 @@ func (c *cluster) pointMinio(selector string) {
 
 func (c *cluster) waitMinioSelector(want string) {
 	c.t.Helper()
-	eventually(c.t, await.HangTimeout, "Service minio leads to "+want, func() (bool, string) {
+	eventually(c.t, await.HangTimeout, "Service minio selects "+want, func() (bool, string) {
 		is := c.minioLeads()
 		return is == want, is
 	})
@@ -385,7 +385,7 @@ func growAndServiceRepaired(m *minioCluster) {
 	m.installEKCO(nil)
 	o := m.o
 	o.startReady()
-	o.waitMinio("Single", "Service minio leads to minio; 0 of 0 replicas run, and it shall have 6", "Deployment minio, the single one, is there")
+	o.waitMinio("Single", "Service minio selects minio; 0 of 0 replicas run, and it should have 6", "Deployment minio, the single one, is there")
 
 	began := time.Now()
 	c.node("add", "worker-3", "--role", "worker")
@@ -423,9 +423,9 @@ func growAndServiceRepaired(m *minioCluster) {
 
 	// kURL's installer works.
 	c.pointMinio(`{"app":"does-not-exist"}`)
-	o.waitMinio("Service minio leads to nowhere, for the installer")
+	o.waitMinio("Service minio selects nowhere, for the installer")
 	c.scaleMinio(5)
-	o.waitMinio("Service minio leads to nowhere, for the installer; 5 of 5 replicas run, and it shall have 6")
+	o.waitMinio("Service minio selects nowhere, for the installer; 5 of 5 replicas run, and it should have 6")
 	if requests := o.ended(journal.ActionScaleMinio); len(requests) != 2 {
 		t.Errorf("while the installer works it was scaled: %v", requests)
 	}
@@ -440,7 +440,7 @@ func growAndServiceRepaired(m *minioCluster) {
 	c.pointMinio(`{"doesnotexist":"doesnotexist"}`)
 	o.waitDone(journal.ActionRepairMinio, 2)
 	c.waitMinioSelector(`{"app":"ha-minio"}`)
-	o.waitMinio("HA", "Service minio leads to ha-minio")
+	o.waitMinio("HA", "Service minio selects ha-minio")
 	m.eventually("the proxy leads to the replicas", func() (bool, string) {
 		return probe(t.Context(), "http://"+k.proxy.Address()+"/minio/health/cluster"), ""
 	})

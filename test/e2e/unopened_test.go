@@ -53,7 +53,7 @@ func TestAnEKCOWhoseVerifierIsKilledObservesLeavesTheJournalAloneAndGoesOn(t *te
 		t.Errorf("the journal was touched (%v)", err)
 	}
 	if names, err := filepath.Glob(o.journal + ".*"); err != nil || len(names) != 1 {
-		t.Errorf("beside the journal are %v (%v), want its lock alone", names, err)
+		t.Errorf("next to the journal are %v (%v), want its lock alone", names, err)
 	}
 	if !c.podExists("stuck") {
 		t.Error("EKCO acted without a journal")

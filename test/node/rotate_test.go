@@ -300,7 +300,7 @@ func waitsForTheKubelet(t *testing.T, n *Node) {
 	manifest := mustRead(t, path)
 	n.kubelet.Kill()
 	output, err := n.rotate("--patience", "1s").CombinedOutput()
-	if err == nil || !strings.Contains(string(output), "the kubelet has not started it anew") || mustRead(t, path) != manifest {
+	if err == nil || !strings.Contains(string(output), "the kubelet has not restarted it") || mustRead(t, path) != manifest {
 		t.Errorf("%v:\n%s", err, output)
 	}
 	n.startKubelet(t)

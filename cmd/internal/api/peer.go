@@ -51,7 +51,7 @@ func peerOf(conn net.Conn) peer {
 func (p peer) admitted() error {
 	switch {
 	case p.err != nil:
-		return fmt.Errorf("learn who asks: %w: %w", p.err, ErrForbidden)
+		return fmt.Errorf("identify the client: %w: %w", p.err, ErrForbidden)
 	case p.uid != 0 && int(p.uid) != os.Geteuid():
 		return fmt.Errorf("user %s: %w", userName(p.uid), ErrForbidden)
 	}

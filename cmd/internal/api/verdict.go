@@ -117,7 +117,7 @@ func journalProblems(status *Status) (problems []Problem) {
 	if !j.Writable && j.Error != "" {
 		problems = append(problems, Problem{
 			Kind: ProblemJournalUnwritable, NeedsYou: true, Since: at(j.UnwritableSince), Reason: "the journal cannot be written, so nothing is done: " + j.Error,
-			Advice: "free space on its file system, or make it writable again; EKCO goes on by itself", Command: "df -h " + cmp.Or(j.Path, "/var/lib/ekco"),
+			Advice: "free space on its file system, or make it writable again; EKCO continues automatically", Command: "df -h " + cmp.Or(j.Path, "/var/lib/ekco"),
 		})
 	}
 	return problems
@@ -175,7 +175,7 @@ func operatorProblems(status *Status) (problems []Problem) {
 		}
 		problems = append(problems, Problem{
 			Kind: ProblemAPIUnreachable, NeedsYou: status.Now.Sub(lost) >= apiGrace, Since: at(lost), Reason: reason,
-			Advice: "EKCO goes on by itself when it answers again", Command: "kubectl get --raw /readyz?verbose",
+			Advice: "EKCO continues automatically when it answers again", Command: "kubectl get --raw /readyz?verbose",
 		})
 	}
 	if ahead := status.Clock.APIAhead; ahead != 0 {
@@ -206,7 +206,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 			if !strings.HasPrefix(waits.Missing, "waits for ") {
 				problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, others, waits.Missing)
 			}
-			problem.Advice = "it goes on by itself when who holds it has let go; see why they do not"
+			problem.Advice = "it continues automatically when who holds it has let go; see why they do not"
 		case hold.Preflight == journal.HoldNextAttempt:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, step, hold.Reason)
@@ -214,7 +214,7 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 		case len(action.Holds) > 0:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s waits, because %s", what, words.Held(hold.Preflight, hold.Reason))
-			problem.Advice = "it goes on by itself when that is gone"
+			problem.Advice = "it continues automatically when that is gone"
 			if needy {
 				problem.Advice = fmt.Sprintf("it has waited for more than %s: do what the reason names, and it goes on automatically", words.Span(time.Duration(hold.NeedsPersonAfter)))
 			}
@@ -355,7 +355,7 @@ func refusalProblems(status *Status, verb func(journal.ActionKind) string) (prob
 		problem := Problem{
 			Kind: ProblemBlocked, NeedsYou: refusal.NeedsPerson, Thing: thingName(refusal.Subject), Since: at(refusal.Since),
 			Reason: fmt.Sprintf("%s is blocked by %s: %s", deed(verb(refusal.Kind), refusal.Subject), refusal.Rule, refusal.Reason),
-			Advice: "EKCO goes on by itself when that is gone", Command: "ekco status",
+			Advice: "EKCO continues automatically when that is gone", Command: "ekco status",
 		}
 		if problem.Thing != "" {
 			problem.Command = "ekco explain " + problem.Thing

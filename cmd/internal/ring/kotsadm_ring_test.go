@@ -76,7 +76,7 @@ func TestTheDatabaseGrowsWithTheThirdNodeAndAgainAfterAReinstall(t *testing.T) {
 		pass(5 * time.Minute)
 		e.says("the status", e.status(in, "table"), "default/kotsadm-rqlite", "HA")
 		e.says("the history", e.history("tree"), "scale-kotsadm default/kotsadm-rqlite: done",
-			"3 nodes are ready, so it shall have 3 replicas, and has 1 (-bootstrap-expect=1)", "scale", "await-replicas")
+			"3 nodes are ready, so it should have 3 replicas, and has 1 (-bootstrap-expect=1)", "scale", "await-replicas")
 		e.objects.Put(kotsadm.Ref, singleRqlite)
 		e.takes(2*time.Minute, func() bool { return e.replicas(kotsadm.Ref) == 3 })
 		pass(5 * time.Minute)

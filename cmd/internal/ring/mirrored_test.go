@@ -101,7 +101,7 @@ func TestAnOpenStepThatIsAdoptedIsProvedAndNotBegunAnew(t *testing.T) {
 			t.Errorf("the node is %s, want Purged; open is %+v", got, w.state().OpenActions())
 		}
 		for _, event := range w.events(journal.Query{Types: []journal.Type{journal.TypeStepStarted}}) {
-			t.Errorf("a step was started anew: %s", event.Payload)
+			t.Errorf("a step was restarted: %s", event.Payload)
 		}
 		if err := second.stop(); err != nil {
 			t.Error(err)

@@ -69,7 +69,7 @@ func TestReplicasFollowTheNodesWithinTwoSeconds(t *testing.T) {
 		}
 		e.says("the status", e.status(in, "table"), "monitoring/k8s", "InStep", "monitoring/prometheus-alertmanager", "InStep")
 		e.says("the history", e.history("tree"), "prometheus monitoring/k8s has 1 replica",
-			"scale-monitoring monitoring/k8s: done", "for 2 nodes it shall have 2 replicas, and has 1", "set-replicas")
+			"scale-monitoring monitoring/k8s: done", "for 2 nodes it should have 2 replicas, and has 1", "set-replicas")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}
@@ -174,7 +174,7 @@ func TestAnActionThatWasHeldWhileNodesJoinedSetsNoNumberOfThePast(t *testing.T) 
 		if n := len(e.changes()); n != 1 {
 			t.Errorf("%d changes: %q", n, e.changes())
 		}
-		e.says("the history", e.history("tree"), "abandoned", "there are 3 nodes now, so it shall have 3 replicas, not 2")
+		e.says("the history", e.history("tree"), "abandoned", "there are 3 nodes now, so it should have 3 replicas, not 2")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

@@ -73,7 +73,7 @@ func TestTheCopiesFollowAHostThatIsGoneForGoodAndNothingElse(t *testing.T) {
 		}
 		e.takes(5*time.Minute, func() bool { return e.asksRook() == "nodes a, copies 2 2 2, mons 3, mgrs 2" })
 		pass(time.Minute)
-		e.says("the history", e.history("tree"), "lower-copies rook-ceph/replicapool: done", "host c is gone for good, and the CRUSH map has 2 hosts left, so it shall have replicated.size 2, and has replicated.size 3")
+		e.says("the history", e.history("tree"), "lower-copies rook-ceph/replicapool: done", "host c is gone for good, and the CRUSH map has 2 hosts left, so it should have replicated.size 2, and has replicated.size 3")
 
 		// Who sets them back means it; and a host that comes gets them back.
 		e.objects.Edit(rook.ResourceRef(rookPool), func(object map[string]any) {

@@ -135,7 +135,7 @@ func TestTheStorageGrowsWithTheNodesAndNeverShrinks(t *testing.T) {
 		}
 		e.says("the status", e.status(in, "table"), "rook-ceph/replicapool", "InStep")
 		e.says("the history", e.history("tree"), "add-storage-nodes rook-ceph/rook-ceph: done", "2 nodes are ready (b, c)",
-			"raise-copies rook-ceph/replicapool: done", "3 hosts have OSDs that are up and in, so it shall have 3 copies, and has replicated.size 2")
+			"raise-copies rook-ceph/replicapool: done", "3 hosts have OSDs that are up and in, so it should have 3 copies, and has replicated.size 2")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

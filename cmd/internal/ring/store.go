@@ -36,7 +36,7 @@ type trouble struct {
 }
 
 func (t *trouble) Error() string {
-	return t.what() + "; nothing is done until it can; free space on its file system, or make it writable again, and EKCO goes on by itself"
+	return t.what() + "; nothing is done until it can; free space on its file system, or make it writable again, and EKCO continues automatically"
 }
 
 // what says what is the case, without advice.

@@ -31,7 +31,7 @@ func TestWhatIsToComeIsSaidWithWhenAndWhatIsAgainstIt(t *testing.T) {
 		"  clear node w1 at 2026-11-21T01:00:31Z (in 31s), if pods are terminating",
 		"  clear node w2 at 2026-11-21T01:01:00Z (in 1m), until then blocked by Settling: it has started",
 		"  clear any node (5 wait): blocked by StormBrake: too many",
-		"  purge node w2: never by itself (it is off)",
+		"  purge node w2: never automatically (it is off)",
 	}
 	if diff := cmp.Diff(want, nextLines(next(), vocabulary, style{})[1:]); diff != "" {
 		t.Error(diff)

@@ -13,7 +13,7 @@ func TestALongCauseIsSaidOnce(t *testing.T) {
 	for _, step := range []struct{ text, want string }{
 		{"warning: CephHealthy: cannot tell whether Ceph is well: " + cause, "warning: CephHealthy: cannot tell whether Ceph is well: " + cause},
 		{"warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: " + cause, "warning: OSDSafeToDestroy: cannot tell whether OSDs are safe: (see above)"},
-		{"held before out-osds by CephAnswers: " + cause + "; it goes on by itself", "held before out-osds by CephAnswers: (see above); it goes on by itself"},
+		{"held before out-osds by CephAnswers: " + cause + "; it continues automatically", "held before out-osds by CephAnswers: (see above); it continues automatically"},
 		{"warning: CephHealthy: another " + cause + "!", "warning: CephHealthy: another (see above)!"},
 		{"warning: now that: " + cause + " (CephHealthy)", "warning: now that: (see above) (CephHealthy)"},
 		{"step delete-node: done", "step delete-node: done"},

@@ -201,7 +201,7 @@ func TestOnlyActionsOfOneRolloutAreOneEntry(t *testing.T) {
 			b.begins("it is looked at once a day, the last time at 2026-11-20T01:00:00Z", "w1", "w2")
 		},
 		"HAProxy restarted by itself": func(b balancers) {
-			b.begins("HAProxy was started anew on the node at 2026-11-20T01:00:00Z", "w1", "w2")
+			b.begins("HAProxy was restarted on the node at 2026-11-20T01:00:00Z", "w1", "w2")
 		},
 		"other primaries": func(b balancers) {
 			b.begins(newPrimary, "w1")

@@ -111,7 +111,7 @@ func unopened(status api.Status, s style) []string {
 	return []string{
 		s.paint(loud, "THE JOURNAL IS NOT OPEN: EKCO observes, and does nothing else."),
 		fmt.Sprintf("  Since %s (%s): %s.", words.Stamp(u.Since), age(status.Now.Sub(u.Since)), Clean(u.Problem)),
-		"  The file is left as it is. It is tried again at " + words.Stamp(u.NextTry) + ", and EKCO then goes on by itself.",
+		"  The file is left as it is. It is tried again at " + words.Stamp(u.NextTry) + ", and EKCO then continues automatically.",
 		"",
 	}
 }
@@ -140,7 +140,7 @@ func journalLines(status api.Status, s style) []string {
 // freeSpace says what to do about a journal that cannot be written.
 func freeSpace(status api.Status) string {
 	if status.Operator.Running {
-		return "Nothing is done until it can. Free space on its file system, or make it writable again: EKCO goes on by itself."
+		return "Nothing is done until it can. Free space on its file system, or make it writable again: EKCO continues automatically."
 	}
 	return "Free space on its file system, or make it writable again."
 }
@@ -279,7 +279,7 @@ func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, 
 func holdLines(action journal.ActionRecord) (lines []stepLine) {
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]
-		lines = append(lines, stepLine{step, fmt.Sprintf("waits%s%s%s; it goes on by itself when that is gone%s", Clean(words.Before(hold.Step)),
+		lines = append(lines, stepLine{step, fmt.Sprintf("waits%s%s%s; it continues automatically when that is gone%s", Clean(words.Before(hold.Step)),
 			words.Because(Clean(words.Held(hold.Preflight, hold.Reason))), since(action.HeldSince[step]), CancelHint(action))})
 	}
 	return lines

@@ -35,7 +35,7 @@ func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) s
 		line += fmt.Sprintf(" (%d wait)", u.Things)
 	}
 	if u.Never {
-		return line + ": never by itself (" + Clean(u.Why) + ")"
+		return line + ": never automatically (" + Clean(u.Why) + ")"
 	}
 	if !u.At.IsZero() {
 		line += when(status, u.At)

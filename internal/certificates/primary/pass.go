@@ -123,7 +123,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 		}
 		switch ends := h.leaf.NotAfter.UTC().Format(time.RFC3339); {
 		case r.Now().Add(certificates.Back).Before(h.leaf.NotBefore):
-			early = append(early, fmt.Errorf("%s is not valid before %s; look at the clock, else have kubeadm make it anew",
+			early = append(early, fmt.Errorf("%s is not valid before %s; look at the clock, else have kubeadm create it again",
 				r.at(i.shown()), h.leaf.NotBefore.UTC().Format(time.RFC3339)))
 		case !r.isDue(h.leaf):
 			r.say("Kept %s: it expires at %s", r.at(i.shown()), ends)

@@ -63,7 +63,7 @@ func (r *run) signer(old held) (certificates.Authority, error) {
 		return ca, fmt.Errorf("renew %s: the CA is being replaced: of those in %s, the one whose key is here did not sign it; "+
 			"when all clients trust that one, run on this host: ekco rotate-certs --ttl=87600h", r.at(old.shown()), path)
 	default:
-		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; have it renewed by who did, or have kubeadm make it anew",
+		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; have it renewed by who did, or have kubeadm create it again",
 			r.at(old.shown()), path)
 	}
 }

@@ -199,7 +199,7 @@ func (r *run) swept() error {
 	}
 	for _, path := range paths {
 		if err := durable.Tidy(r.at(path)); err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("tidy up beside %s: %w", r.at(path), err)
+			return fmt.Errorf("tidy up next to %s: %w", r.at(path), err)
 		}
 	}
 	return nil

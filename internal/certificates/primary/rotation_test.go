@@ -316,7 +316,7 @@ func TestAKubeletThatIsDownHasEverythingAsItWas(t *testing.T) {
 		starts := w.Starts("kube-apiserver")
 		manifest := w.Read("manifests/kube-apiserver.yaml")
 		w.Down = true
-		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("the kubelet has not started it anew") {
+		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("the kubelet has not restarted it") {
 			t.Errorf("%v, it says %q", err, w.lines)
 		}
 		w.Down = false

@@ -184,7 +184,7 @@ func (r *run) newPod(w *waited) (Pod, string) {
 			return pod, ""
 		}
 	}
-	return Pod{}, "the kubelet has not started it anew; look whether the kubelet runs, and whether the image in the manifest can be had"
+	return Pod{}, "the kubelet has not restarted it; look whether the kubelet runs, and whether the image in the manifest can be had"
 }
 
 // giveUp puts back what a component had, and says what it lacked. What has expired is of no use

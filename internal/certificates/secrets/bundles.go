@@ -50,7 +50,7 @@ func (r registry) authority(held []held, now time.Time) (certificates.Authority,
 	if err != nil {
 		return ca, err
 	}
-	const otherwise = "so that EKCO does not have the cluster's CA vouch for it; the installer of kURL makes it anew when it is run again"
+	const otherwise = "so that EKCO does not have the cluster's CA vouch for it; the installer of kURL creates it again when it is run again"
 	name, old := held[0].secret.file(held[0].of.certificate).Name, held[0].chain[0]
 	switch servers := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}; {
 	case !certificates.SignedBy(old, ca.Certificate) && !ca.SignedByOther(old):

@@ -251,7 +251,7 @@ func (h *held) early(now time.Time) string {
 		if !now.Add(MostSkew).Before(certificate.NotBefore) {
 			return ""
 		}
-		return fmt.Sprintf("%s (%s) is not valid before %s; look at the clock, else have it made anew",
+		return fmt.Sprintf("%s (%s) is not valid before %s; look at the clock, else have it created again",
 			h.secret.file(key).Name, certificates.Called(certificate), certificate.NotBefore.UTC().Format(time.RFC3339))
 	}
 	for _, certificate := range h.chain {

@@ -218,7 +218,7 @@ func TestWhatIsNotValidYetIsSaidAndNotRenewed(t *testing.T) {
 			if !strings.Contains(facts.Unreadable, want) || (facts.Unreadable == "") != (want == "") || facts.Due {
 				t.Errorf("%s early: the facts are %+v", early, facts)
 			}
-			if want != "" && !strings.HasSuffix(facts.Unreadable, "; look at the clock, else have it made anew") {
+			if want != "" && !strings.HasSuffix(facts.Unreadable, "; look at the clock, else have it created again") {
 				t.Errorf("it says %s", facts.Unreadable)
 			}
 		}

@@ -27,9 +27,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 		s.Problem(e, "%v", err)
 	}
 	if t := s.Things[Key(rec.Subject)]; t != nil {
-		if folder, ok := t.machine.Machine.(StepFolder); ok {
-			folder.Stepped(t, rec, e, payload)
-		}
+		t.machine.Stepped(t, rec, e, payload)
 	}
 	s.stepFor(rec, payload)
 	if held && !waits(rec) {

@@ -32,10 +32,9 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 		s.Problem(e, "there is no machine %q", p.Machine)
 		return
 	}
-	observing, ok := m.Machine.(Observing)
 	t := s.Things[Key(e.Subject)]
 	switch {
-	case !ok || Key(e.Subject) == "/":
+	case m.table.OwnFacts || Key(e.Subject) == "/":
 		s.Problem(e, "a thing without name, or one that the machine %q does not observe", p.Machine)
 		return
 	case t == nil:
@@ -46,7 +45,7 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 		return
 	}
 	s.Changed(p.Machine)
-	if err := observing.Observed(t, e, p.Facts); err != nil {
+	if err := m.Observed(t, e, p.Facts); err != nil {
 		s.Problem(e, "%v", err)
 		return
 	}
@@ -65,9 +64,7 @@ func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
 	}
 	t.GoneSeq = e.Seq
 	s.Changed(p.Machine)
-	if observing, ok := t.machine.Machine.(Observing); ok {
-		observing.Gone(t, e, p.Reason)
-	}
+	t.machine.Gone(t, e, p.Reason)
 }
 
 // thingOf returns the thing that the event is about, or notes that there is none.
@@ -92,12 +89,8 @@ func (s *State) adoptThing(e journal.Event, subject journal.Subject) {
 
 // openedOf tells the machine of the action's thing that it is open.
 func (s *State) openedOf(rec *journal.ActionRecord) {
-	t := s.Things[Key(rec.Subject)]
-	if t == nil {
-		return
-	}
-	if folder, ok := t.machine.Machine.(ActionFolder); ok {
-		folder.Opened(s, t, rec)
+	if t := s.Things[Key(rec.Subject)]; t != nil {
+		t.machine.Opened(s, t, rec)
 	}
 }
 
@@ -109,7 +102,7 @@ func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journ
 	}
 	t.noteVain(e, rec, ended)
 	t.noteChange(e, rec, ended)
-	if folder, ok := t.machine.Machine.(ActionFolder); ok && !folder.Ended(s, t, rec, ended) {
+	if !t.machine.Ended(s, t, rec, ended) {
 		return
 	}
 	if t.Last == nil {

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -10,8 +11,6 @@ import (
 
 // guarded is a machine of lamps that need a person: the alarm's when it is dark, all others when they stay dark.
 type guarded struct{ lamp }
-
-var _ Attentive = guarded{}
 
 func (guarded) Table() Table {
 	table := lamp{}.Table()
@@ -80,4 +79,28 @@ func TestWhatIsGoneOrNeverSeenNeedsNobody(t *testing.T) {
 	h.needs("hall", 2*time.Hour, "", "")
 	h.s.Add("lamp", subject("cellar"), "Dark", h.now)
 	h.needs("cellar", 2*time.Hour, "", "")
+}
+
+// private is a machine of lamps whose facts come as events of its own types.
+type private struct{ lamp }
+
+func (private) Table() Table {
+	table := lamp{}.Table()
+	table.OwnFacts = true
+	return table
+}
+
+func TestFactsOfAMachineWithEventsOfItsOwnAreRefused(t *testing.T) {
+	of := lamps()
+	of.Machine = private{}
+	s := NewState(of)
+	facts := journal.ThingObserved{Machine: "lamp", Facts: json.RawMessage(`{"lit":false}`)}
+	body, version, err := journal.Draft{Type: journal.TypeThingObserved, Subject: subject("hall"), Payload: facts}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Apply(journal.Event{Seq: 1, Type: journal.TypeThingObserved, Version: version, Subject: subject("hall"), Payload: body})
+	if len(s.Things) != 0 || len(s.Problems) != 1 {
+		t.Errorf("a thing.observed added %v, and is told as %q", s.Things, s.Problems)
+	}
 }

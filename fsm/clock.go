@@ -116,9 +116,7 @@ func (s *State) ages(upTo uint64, m moved) {
 			m.to(&moved.Before)
 			t.Contests[key] = &moved
 		}
-		if aging, ok := t.machine.Machine.(Aging); ok {
-			aging.Ages(t, m.to)
-		}
+		t.machine.Ages(t, m.to)
 	}
 	for _, contests := range s.Inherited {
 		for _, contest := range contests {
@@ -158,9 +156,7 @@ func (s *State) past(m moved) {
 	}
 	for _, t := range s.Things {
 		m.to(&t.Since)
-		if aging, ok := t.machine.Machine.(Aging); ok {
-			aging.Past(t, m.to)
-		}
+		t.machine.Past(t, m.to)
 	}
 	for _, rec := range s.Actions {
 		m.to(&rec.RequestedAt)

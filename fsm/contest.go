@@ -173,8 +173,7 @@ func (w *World) Contested(t *Thing, change *journal.Change) bool { return w.cont
 
 // why says why EKCO does not make the change for now.
 func (c *Contest) why(t *Thing, change *journal.Change) string {
-	if own, ok := t.machine.Machine.(Disputing); ok {
-		what, advice := own.Disputed(t, change)
+	if what, advice := t.machine.Disputed(t, change); what != "" {
 		return fmt.Sprintf("%s, the last time after %s of %s; %s; EKCO tries again at %s", what, c.Action, Stamp(c.Last), advice, Stamp(c.until()))
 	}
 	return fmt.Sprintf("somebody else keeps changing %s back to %s: EKCO set it to %s again at %s (%s); find out who does, or EKCO sets it again at %s",

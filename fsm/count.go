@@ -6,7 +6,7 @@ import "iter"
 type count struct{ present, ready int }
 
 // Count returns how many things of a machine exist, and how many of them are ready. Of
-// a machine that this EKCO does not have, or that is not [Counted], there are none.
+// a machine that this EKCO does not have, or that counts none, there are none.
 func (s *State) Count(machine string) (present, ready int) {
 	c, known := s.cache.counts[machine]
 	if !known {
@@ -27,7 +27,7 @@ func (s *State) countThings(name string) (c count) {
 }
 
 // Members yields the things of a machine that exist, in no order, and whether each of
-// them is ready. Of a machine that this EKCO does not have, or that is not [Counted],
+// them is ready. Of a machine that this EKCO does not have, or that counts none,
 // there are none.
 func (s *State) Members(machine string) iter.Seq2[*Thing, bool] {
 	return func(yield func(*Thing, bool) bool) {
@@ -35,15 +35,11 @@ func (s *State) Members(machine string) iter.Seq2[*Thing, bool] {
 		if m == nil {
 			return
 		}
-		counted, ok := m.Machine.(Counted)
-		if !ok {
-			return
-		}
 		for _, t := range s.Things {
 			if t.machine != m {
 				continue
 			}
-			if present, ready := counted.Counts(t); present && !yield(t, ready) {
+			if present, ready := m.Counts(t); present && !yield(t, ready) {
 				return
 			}
 		}

@@ -201,7 +201,7 @@ func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft
 	}
 	told := step.Tells(t, from, w.Now)
 	to = journal.State(step.To)
-	typ, payload := t.machine.transitioned(journal.ThingTransitioned{
+	typ, payload := t.machine.Transitioned(journal.ThingTransitioned{
 		Machine: t.Machine(), From: from, To: to, Event: step.Event, Since: told.Since, Reason: told.Reason,
 	})
 	return journal.Draft{Type: typ, Subject: t.Subject, Cause: told.Cause, Actor: ActorOperator, Payload: payload}, to, true

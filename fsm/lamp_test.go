@@ -18,7 +18,7 @@ import (
 const lampKind journal.ActionKind = "light-lamp"
 
 // lamp is a machine of things that shall burn, with no event type of its own.
-type lamp struct{}
+type lamp struct{ Base }
 
 type lampData struct {
 	Lit bool `json:"lit"`

@@ -41,12 +41,6 @@ func (n *Needs) Ended(action string, facts uint64) {
 	}
 }
 
-// Needing is a [Machine] whose things come of more than their last facts and their
-// last actions.
-type Needing interface {
-	Needs(t *Thing, needs *Needs)
-}
-
 // Needs says what of the journal the state cannot do without.
 func (s *State) Needs() Needs {
 	needs := Needs{Events: map[uint64]bool{}, Actions: map[string]bool{}, ClockFrom: s.Seq}
@@ -62,9 +56,7 @@ func (s *State) Needs() Needs {
 				needs.Ended(contest.Action, contest.FactsSeq)
 			}
 		}
-		if needing, ok := t.machine.Machine.(Needing); ok {
-			needing.Needs(t, &needs)
-		}
+		t.machine.Needs(t, &needs)
 	}
 	if s.Journal.AdoptedSeq != 0 {
 		needs.Since(s.Journal.AdoptedSeq)

@@ -80,9 +80,10 @@ func KnownObjects[F ObjectFacts[F]](s *State, machine string) map[string]F {
 }
 
 // Objects is what machines share whose things are a few objects of known names; such a
-// machine embeds it. It implements [Observing] and [Pausable], and what a [Machine] and an
-// [ActionFolder] need not do.
+// machine embeds it. It implements [Pausable].
 type Objects struct {
+	Base
+
 	Machine string
 	// Subjects are the objects, without their UIDs.
 	Subjects []journal.Subject
@@ -91,19 +92,13 @@ type Objects struct {
 // Name implements [Machine].
 func (o Objects) Name() string { return o.Machine }
 
-// Fold implements [Machine]: there are no event types of the machine's own.
-func (Objects) Fold(*State, journal.Event, journal.Payload) bool { return false }
-
-// Observed implements [Observing].
+// Observed implements [Machine].
 func (Objects) Observed(t *Thing, _ journal.Event, facts json.RawMessage) error {
 	return t.Data.(holder).observe(t, facts)
 }
 
-// Gone implements [Observing].
+// Gone implements [Machine].
 func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(holder).lose(reason) }
-
-// Opened implements [ActionFolder].
-func (Objects) Opened(*State, *Thing, *journal.ActionRecord) {}
 
 // Tells returns what is to be told of a transition.
 func (Objects) Tells(reason string) func(*Thing, journal.State, time.Time) Telling {

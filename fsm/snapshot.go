@@ -169,9 +169,7 @@ func (s *State) readThing(decoder *json.Decoder, m *machine) error {
 	maps.DeleteFunc(thing.Last, func(_ journal.ActionKind, last *Ending) bool { return last == nil })
 	maps.DeleteFunc(thing.Vain, func(_ journal.ActionKind, vain *Vain) bool { return vain == nil })
 	maps.DeleteFunc(thing.Contests, func(_ string, c *Contest) bool { return c == nil })
-	if loader, ok := m.Machine.(Loader); ok {
-		loader.Loaded(thing)
-	}
+	m.Loaded(thing)
 	key := Key(thing.Subject)
 	s.Things[key] = thing
 	s.cache.index(key, thing)

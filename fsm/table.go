@@ -29,6 +29,9 @@ type Table struct {
 	// so often that they would displace others'; 0 sets no limit of its own.
 	Keep        int
 	Transitions []Transition
+	// OwnFacts says that facts come as events of the machine's own types, so that
+	// thing.observed is refused.
+	OwnFacts bool
 	// Attention has the states in which a thing needs a person if it stays there.
 	Attention map[journal.State]Attention
 }

@@ -62,34 +62,32 @@ func (t *Thing) Machine() string { return t.machine.Name() }
 // Details returns what its machine says of it to who looks closer; nil of what is gone, or was
 // never seen.
 func (t *Thing) Details(w *World) []string {
-	machine, detailed := t.machine.Machine.(Detailed)
-	if !detailed || !t.seen() {
+	if !t.seen() {
 		return nil
 	}
-	return machine.Details(t, w)
+	return t.machine.Details(t, w)
 }
 
 // Facts returns what its machine tells of it to programs; nil of what is gone, or was never seen.
 func (t *Thing) Facts() any {
-	machine, documented := t.machine.Machine.(Documented)
-	if !documented || !t.seen() {
+	if !t.seen() {
 		return nil
 	}
-	return machine.Facts(t)
+	return t.machine.Facts(t)
 }
 
 // Measures tells the numbers of it that are watched; none of what is gone, or was never seen.
 func (t *Thing) Measures(w *World, tell func(Measure)) {
-	if machine, measured := t.machine.Machine.(Measured); measured && t.seen() {
-		machine.Measures(t, w, tell)
+	if t.seen() {
+		t.machine.Measures(t, w, tell)
 	}
 }
 
 // NeedsPerson says why the thing needs a person at the time, and what that person can do. Both are empty if
 // it needs nobody.
 func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
-	if attentive, ok := t.machine.Machine.(Attentive); ok && t.seen() {
-		if reason, advice := attentive.NeedsPerson(t, now); reason != "" {
+	if t.seen() {
+		if reason, advice := t.machine.NeedsPerson(t, now); reason != "" {
 			return reason, advice
 		}
 	}

@@ -41,14 +41,6 @@ func (u Upcoming) MarshalJSON() ([]byte, error) {
 	return json.Marshal(with)
 }
 
-// Foreseeing is a [Machine] that knows of more than what its things want: what they will
-// want as soon as something happens that is to be expected, and what a setting keeps them
-// from ever wanting.
-type Foreseeing interface {
-	// Foresee names these. Subject is filled in by the engine.
-	Foresee(t *Thing, w *World, foresee func(Upcoming))
-}
-
 // Foresee returns what EKCO will begin by itself as things are at now, the earliest first,
 // what has no time last. What is begun at this very moment is not in it. It changes nothing.
 func Foresee(s *State, p Policy, now time.Time) []Upcoming {
@@ -86,11 +78,7 @@ func newForecast(s *State, p Policy, now time.Time) *forecast {
 // look adds what is to come of a thing.
 func (f *forecast) look(t *Thing) {
 	t.machine.Wants(t, f.World, func(want Want) { f.add(t, want) })
-	foreseeing, ok := t.machine.Machine.(Foreseeing)
-	if !ok {
-		return
-	}
-	foreseeing.Foresee(t, f.World, func(u Upcoming) {
+	t.machine.Foresee(t, f.World, func(u Upcoming) {
 		u.Subject = t.Subject
 		if kind := f.kind(u.Kind); kind != nil && !u.Never {
 			f.change = nil

@@ -14,7 +14,7 @@ import (
 // that, unless something prevents it.
 const attentionWithin = 14 * 24 * time.Hour
 
-// NeedsPerson implements [fsm.Attentive]: a certificate that expires soon needs a person.
+// NeedsPerson implements [fsm.Machine]: a certificate that expires soon needs a person.
 func (machine) NeedsPerson(t *fsm.Thing, now time.Time) (reason, advice string) {
 	facts := of(t).Facts
 	first, expires := expiresSoon(t.Name, facts, now)

@@ -11,21 +11,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// machine implements [fsm.Machine] and those of its options that are below.
+// machine implements [fsm.Machine].
 type machine struct{ fsm.Objects }
 
 var (
-	_ fsm.Observing    = machine{}
-	_ fsm.ActionFolder = machine{}
-	_ fsm.StepFolder   = machine{}
-	_ fsm.Pausable     = machine{}
-	_ fsm.Detailed     = machine{}
-	_ fsm.Measured     = machine{}
-	_ fsm.Aging        = machine{}
-	_ fsm.Disputing    = machine{}
-	_ fsm.Documented   = machine{}
-	_ fsm.Asked        = machine{}
-	_ fsm.Attentive    = machine{}
+	_ fsm.Pausable = machine{}
+	_ fsm.Asked    = machine{}
 )
 
 func newMachine() machine {
@@ -36,7 +27,7 @@ func newMachine() machine {
 
 func (machine) New(*fsm.Thing) any { return &certificates{} }
 
-// Observed implements [fsm.Observing].
+// Observed implements [fsm.Machine].
 func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	was := of(t).Facts.On
 	if err := m.Objects.Observed(t, e, facts); err != nil {
@@ -46,7 +37,7 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	return nil
 }
 
-// Gone implements [fsm.Observing].
+// Gone implements [fsm.Machine].
 func (m machine) Gone(t *fsm.Thing, e journal.Event, reason string) {
 	m.Objects.Gone(t, e, reason)
 	of(t).Worse = false
@@ -185,14 +176,14 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Opened implements [fsm.ActionFolder]: a look shows what the tries before it left.
+// Opened implements [fsm.Machine]: a look shows what the tries before it left.
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind == journal.ActionLookAtCertificates {
 		of(t).Failed = false
 	}
 }
 
-// Stepped implements [fsm.StepFolder].
+// Stepped implements [fsm.Machine].
 func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, e journal.Event, payload journal.Payload) {
 	if rec.Kind != journal.ActionRenewControlPlane || rec.Request.DryRun || renewal(rec).Done() {
 		return
@@ -233,18 +224,18 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).Changed
 // Past visits when they were renewed.
 func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).RenewedAt) }
 
-// Disputed implements [fsm.Disputing].
+// Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 	return "somebody else puts back certificates of " + t.Name + " that expire soon",
 		"look who writes the Secret, such as a backup that is restored again and again"
 }
 
-// Facts implements [fsm.Documented].
+// Facts implements [fsm.Machine].
 func (machine) Facts(t *fsm.Thing) any {
 	return Facts{of(t).Facts, of(t).RenewedAt, of(t).RenewedBy, of(t).unseen()}
 }
 
-// Details implements [fsm.Detailed].
+// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	facts := of(t).Facts
 	for _, certificate := range facts.Certificates {
@@ -276,7 +267,7 @@ func left(certificate journal.Certificate, now time.Time) string {
 	}
 }
 
-// Measures implements [fsm.Measured]. Certificates of a chain are at the same place: what is
+// Measures implements [fsm.Machine]. Certificates of a chain are at the same place: what is
 // told of that is the end of the first one to expire, with which all of them are of no use.
 func (machine) Measures(t *fsm.Thing, _ *fsm.World, tell func(fsm.Measure)) {
 	ends := map[string]time.Time{}

@@ -58,13 +58,8 @@ func policyOf(p fsm.Policy) Policy {
 	return of
 }
 
-// machine implements fsm.Machine, fsm.Observing and fsm.Loader.
-type machine struct{}
-
-var (
-	_ fsm.Observing = machine{}
-	_ fsm.Loader    = machine{}
-)
+// machine implements [fsm.Machine].
+type machine struct{ fsm.Base }
 
 func requestOf(t *fsm.Thing) *Request { return t.Data.(*Request) }
 
@@ -116,10 +111,7 @@ func toldApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 // endedApproved is what a source says of a request that is approved.
 const endedApproved = "approved"
 
-// Fold implements [fsm.Machine]: requests have no event types of their own.
-func (machine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
-
-// Observed implements [fsm.Observing].
+// Observed implements [fsm.Machine].
 func (machine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) error {
 	var now Request
 	if err := json.Unmarshal(facts, &now.Facts); err != nil {
@@ -130,12 +122,12 @@ func (machine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) er
 	return nil
 }
 
-// Gone implements [fsm.Observing].
+// Gone implements [fsm.Machine].
 func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	requestOf(t).Ended = reason
 }
 
-// Loaded implements [fsm.Loader]. What is in a snapshot is judged as this EKCO judges.
+// Loaded implements [fsm.Machine]. What is in a snapshot is judged as this EKCO judges.
 func (machine) Loaded(t *fsm.Thing) {
 	r := requestOf(t)
 	r.verdict = verdictOf(r.Facts)

@@ -14,27 +14,16 @@ func Capability() fsm.Capability {
 	return fsm.Capability{Machine: machine{}, Kinds: kinds()}
 }
 
-// machine implements [fsm.Machine] and those of its options that are below.
-type machine struct{}
+// machine implements [fsm.Machine].
+type machine struct{ fsm.Base }
 
-var (
-	_ fsm.Observing = machine{}
-	_ fsm.Adopter   = machine{}
-	_ fsm.Aging     = machine{}
-	_ fsm.Needing   = machine{}
-	_ fsm.Disputing = machine{}
-
-	_ fsm.ActionFolder = machine{}
-)
+var _ fsm.Adopter = machine{}
 
 func (machine) Name() string { return Machine }
 
 func (machine) Table() fsm.Table { return Table() }
 
 func (machine) New(*fsm.Thing) any { return &Envoy{} }
-
-// Fold has nothing to fold: Envoy has no event types of its own.
-func (machine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
 
 // Observed takes over the pod. Facts are written when they differ from the last, so
 // that each time something about it began anew.
@@ -46,8 +35,6 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	*of(t) = now
 	return nil
 }
-
-func (machine) Gone(*fsm.Thing, journal.Event, string) {}
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	switch {
@@ -69,10 +56,7 @@ func deleted(t *fsm.Thing) bool {
 	return last != nil && last.Outcome == journal.OutcomeDone && last.Seq > t.FactsSeq
 }
 
-// Opened implements [fsm.ActionFolder].
-func (machine) Opened(*fsm.State, *fsm.Thing, *journal.ActionRecord) {}
-
-// Ended implements [fsm.ActionFolder]. A restart that is done says nothing of the next
+// Ended implements [fsm.Machine]. A restart that is done says nothing of the next
 // pod, which may have been seen before its end was recorded.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool) {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
@@ -91,8 +75,6 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 
 // Ages visits since when a pod is seen unready.
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt) }
-
-func (machine) Past(*fsm.Thing, func(*time.Time)) {}
 
 // Needs adds since when a pod is seen unready.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {

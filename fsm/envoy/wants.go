@@ -72,7 +72,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Disputed implements [fsm.Disputing]: nobody makes the pods unready on purpose.
+// Disputed implements [fsm.Machine]: nobody makes the pods unready on purpose.
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 	pod := of(t).Pod
 	return fmt.Sprintf("Envoy on %s becomes unready again each time that EKCO replaces its pod", pod.Node),

@@ -55,8 +55,7 @@ type database struct {
 
 func of(t *fsm.Thing) *database { return t.Data.(*database) }
 
-// machine implements [fsm.Machine], [fsm.Observing], [fsm.ActionFolder] and
-// [fsm.Pausable].
+// machine implements [fsm.Machine] and [fsm.Pausable].
 type machine struct{ fsm.Objects }
 
 func newMachine() machine {

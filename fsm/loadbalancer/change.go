@@ -57,27 +57,17 @@ var ChangeWords = words.Component{
 	},
 }
 
-// changer implements [fsm.Machine] and those of its options that are below.
-type changer struct{}
+// changer implements [fsm.Machine].
+type changer struct{ fsm.Base }
 
 var (
-	_ fsm.Admitter     = changer{}
-	_ fsm.Asked        = changer{}
-	_ fsm.ActionFolder = changer{}
-	_ fsm.Observing    = changer{}
-	_ fsm.Adopter      = changer{}
-	_ fsm.Detailed     = changer{}
+	_ fsm.Admitter = changer{}
+	_ fsm.Asked    = changer{}
+	_ fsm.Adopter  = changer{}
 )
 
-func (changer) Name() string                           { return ChangeMachine }
-func (changer) New(*fsm.Thing) any                     { return &kubeconfigs{} }
-func (changer) Gone(*fsm.Thing, journal.Event, string) {}
-
-// Fold has nothing to fold: there are no event types of the machine's own.
-func (changer) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
-
-// Observed has no facts: what kubeconfigs say is seen on the nodes.
-func (changer) Observed(*fsm.Thing, journal.Event, json.RawMessage) error { return nil }
+func (changer) Name() string       { return ChangeMachine }
+func (changer) New(*fsm.Thing) any { return &kubeconfigs{} }
 
 // Adopt implements [fsm.Adopter].
 func (changer) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
@@ -88,14 +78,14 @@ func (changer) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-// Opened implements [fsm.ActionFolder].
+// Opened implements [fsm.Machine].
 func (changer) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if input, err := journal.InputOf[journal.KubeconfigsInput](rec.Request); err == nil && !rec.Request.DryRun {
 		*kubeconfigsOf(t) = kubeconfigs{Asked: input, Wrote: kubeconfigsOf(t).Wrote}
 	}
 }
 
-// Ended implements [fsm.ActionFolder]. After a dry run they are what they were before.
+// Ended implements [fsm.Machine]. After a dry run they are what they were before.
 func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if rec.Request.DryRun {
 		return true
@@ -148,9 +138,6 @@ func (changer) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 
 // Wants wants nothing: only a person asks for it.
 func (changer) Wants(*fsm.Thing, *fsm.World, func(fsm.Want)) {}
-
-// Obsolete implements [fsm.Machine].
-func (changer) Obsolete(*fsm.Thing, *journal.ActionRecord) string { return "" }
 
 // Request implements [fsm.Machine]: what is asked for, the person says.
 func (changer) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
@@ -251,7 +238,7 @@ func asWords(input journal.KubeconfigsInput) string {
 	return said
 }
 
-// Details implements [fsm.Detailed].
+// Details implements [fsm.Machine].
 func (changer) Details(t *fsm.Thing, _ *fsm.World) []string {
 	k := kubeconfigsOf(t)
 	if k.Asked.Server == "" {

@@ -135,7 +135,7 @@ func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
 	return ""
 }
 
-// Details implements [fsm.Detailed].
+// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	b := of(t)
 	if b == nil || b.Proved == nil {

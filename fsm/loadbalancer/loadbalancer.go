@@ -122,18 +122,10 @@ func Backends(s *fsm.State) map[string][]string {
 	return backends
 }
 
-// machine implements [fsm.Machine] and those of its options that are below.
-type machine struct{}
+// machine implements [fsm.Machine].
+type machine struct{ fsm.Base }
 
-var (
-	_ fsm.Observing     = machine{}
-	_ fsm.ActionFolder  = machine{}
-	_ fsm.Adopter       = machine{}
-	_ fsm.Reconsidering = machine{}
-	_ fsm.Disputing     = machine{}
-	_ fsm.Detailed      = machine{}
-	_ fsm.Aging         = machine{}
-)
+var _ fsm.Adopter = machine{}
 
 func (machine) Name() string { return Machine }
 
@@ -144,10 +136,7 @@ func (machine) New(t *fsm.Thing) any {
 	return &balancer{}
 }
 
-// Fold has nothing to fold: there are no event types of the machine's own.
-func (machine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
-
-// Observed implements [fsm.Observing]. What was proved of a node is not proved of another that has
+// Observed implements [fsm.Machine]. What was proved of a node is not proved of another that has
 // its name.
 func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	if l := listOf(t); l != nil {
@@ -199,7 +188,7 @@ func (b *balancer) runs() string {
 // answers reports whether its API server answers; true if it was not asked.
 func (b *balancer) answers() bool { return !b.Facts.Asked || slices.Contains(b.Facts.Answers, b.At) }
 
-// Gone implements [fsm.Observing]. What happens on the node while nobody looks after it is not known.
+// Gone implements [fsm.Machine]. What happens on the node while nobody looks after it is not known.
 func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	if l := listOf(t); l != nil {
 		l.Lost = reason
@@ -217,7 +206,7 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-// Opened implements [fsm.ActionFolder].
+// Opened implements [fsm.Machine].
 func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	s.Changed(Machine)
 	if l := listOf(t); l != nil {
@@ -227,7 +216,7 @@ func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	of(t).Asked = s.Seq
 }
 
-// Ended implements [fsm.ActionFolder]: what was done is proved, what was not may have changed
+// Ended implements [fsm.Machine]: what was done is proved, what was not may have changed
 // anything.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	s.Changed(Machine)
@@ -262,15 +251,12 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return true
 }
 
-// Ages implements [fsm.Aging].
+// Ages implements [fsm.Machine].
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	if b := of(t); b != nil {
 		visit(&b.ChangedAt)
 	}
 }
-
-// Past implements [fsm.Aging]: the other times are of no consequence.
-func (machine) Past(*fsm.Thing, func(*time.Time)) {}
 
 // onNode returns what the action's program has left on the node.
 func onNode(rec *journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool) {
@@ -353,7 +339,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Outdated implements [fsm.Reconsidering]: what has not begun, or stalled, need not do what nobody
+// Outdated implements [fsm.Machine]: what has not begun, or stalled, need not do what nobody
 // wants any more.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	if l := listOf(t); l != nil {

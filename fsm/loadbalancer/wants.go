@@ -102,7 +102,7 @@ func startedAnew(t *fsm.Thing) *journal.Change {
 	return &journal.Change{Key: "started", Field: "what HAProxy on node " + t.Name + " runs with"}
 }
 
-// Disputed implements [fsm.Disputing].
+// Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
 	if change.Key != "started" {
 		return fmt.Sprintf("somebody else keeps changing %s from %s", change.Field, change.To), "find out who does"

@@ -21,26 +21,17 @@ func WithMigration() fsm.Capability {
 	return with
 }
 
-// machine implements [fsm.Machine] and those of its options that are below.
-type machine struct{}
+// machine implements [fsm.Machine].
+type machine struct{ fsm.Base }
 
 var (
-	_ fsm.Observing    = machine{}
-	_ fsm.ActionFolder = machine{}
-	_ fsm.Adopter      = machine{}
-	_ fsm.Pausable     = machine{}
-	_ fsm.Disputing    = machine{}
-	_ fsm.Aging        = machine{}
-	_ fsm.Needing      = machine{}
-	_ fsm.Detailed     = machine{}
+	_ fsm.Adopter  = machine{}
+	_ fsm.Pausable = machine{}
 )
 
 func (machine) Name() string       { return Machine }
 func (machine) Table() fsm.Table   { return Table() }
 func (machine) New(*fsm.Thing) any { return &MinIO{} }
-
-// Fold has nothing to fold: there are no event types of its own.
-func (machine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
 
 func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	now := journal.MinioFacts{UID: t.UID}
@@ -77,10 +68,6 @@ func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 		needs.Since(lacking.Seq)
 	}
 }
-
-func (machine) Gone(*fsm.Thing, journal.Event, string) {}
-
-func (machine) Opened(*fsm.State, *fsm.Thing, *journal.ActionRecord) {}
 
 // changing are the steps that change what is asked for, by kind of action.
 var changing = map[journal.ActionKind]string{
@@ -188,7 +175,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return obsoleteScale(t, rec)
 }
 
-// Disputed implements [fsm.Disputing].
+// Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
 	if strings.HasPrefix(change.Key, placeOf) {
 		return disputedMove(t, change)

@@ -41,7 +41,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	return text
 }
 
-// Details implements [fsm.Detailed].
+// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	m := of(t)
 	lines := []string{

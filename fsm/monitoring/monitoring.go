@@ -40,8 +40,7 @@ type object struct {
 
 func of(t *fsm.Thing) *object { return t.Data.(*object) }
 
-// machine implements [fsm.Machine], [fsm.Observing], [fsm.ActionFolder] and
-// [fsm.Pausable].
+// machine implements [fsm.Machine] and [fsm.Pausable].
 type machine struct{ fsm.Objects }
 
 func newMachine() machine {

@@ -16,8 +16,8 @@ func Capability() fsm.Capability {
 	return fsm.Capability{Machine: machine{}, Kinds: kinds(), Rules: rules()}
 }
 
-// machine implements [fsm.Machine] and all of its options.
-type machine struct{}
+// machine implements [fsm.Machine].
+type machine struct{ fsm.Base }
 
 func (machine) Name() string { return Machine }
 

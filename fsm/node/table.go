@@ -21,7 +21,7 @@ const (
 // Table returns the machine of a node.
 func Table() fsm.Table {
 	return fsm.Table{
-		Name: Machine, Title: "A node",
+		Name: Machine, Title: "A node", OwnFacts: true,
 		About: "Its identity is the UID: a Node of the same name with another UID is another machine.\n" +
 			"A node that EKCO never saw has none; `traced:` and its name stand for it.",
 		Initial: string(Healthy), Finals: []string{string(Purged)}, Over: fsm.Names(Purged, Gone),

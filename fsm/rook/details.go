@@ -10,12 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-var (
-	_ fsm.Detailed = machine{}
-	_ fsm.Measured = machine{}
-)
-
-// Details implements [fsm.Detailed].
+// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	switch t.Kind {
 	case journal.RookCeph.Kind:
@@ -176,7 +171,7 @@ func refused(t *fsm.Thing, asked wish, w *fsm.World) string {
 	return ""
 }
 
-// Measures implements [fsm.Measured].
+// Measures implements [fsm.Machine].
 func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
 	if t.Kind == journal.RookCeph.Kind {
 		facts := of(t).Facts

@@ -34,11 +34,6 @@ type held struct {
 	Seq    uint64 `json:"seq"`
 }
 
-var (
-	_ fsm.Observing = machine{}
-	_ fsm.Aging     = machine{}
-)
-
 // Observed also keeps which hosts have left the CRUSH map, and since when each number is what it
 // is: fewer copies are only asked for of what was so large when the host was still there.
 func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
@@ -85,7 +80,7 @@ func (r *Resource) hold(e journal.Event) {
 	r.Held = holds
 }
 
-// Opened implements [fsm.ActionFolder].
+// Opened implements [fsm.Machine].
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
 	if err != nil || !change.Partly {
@@ -108,15 +103,12 @@ func (r *Resource) notLowered(rec *journal.ActionRecord) {
 	}
 }
 
-// Ages implements [fsm.Aging].
+// Ages implements [fsm.Machine].
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	for i := range of(t).Left {
 		visit(&of(t).Left[i].At)
 	}
 }
-
-// Past implements [fsm.Aging].
-func (machine) Past(*fsm.Thing, func(*time.Time)) {}
 
 // returns is how long a host that has left the CRUSH map may take to come back as long as its Node
 // is there: whoever replaces its disks, or installs it anew, keeps the copies until then.

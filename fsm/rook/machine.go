@@ -14,15 +14,10 @@ func Capability() fsm.Capability {
 	return fsm.Capability{Machine: newMachine(), Kinds: kinds(), Rules: rules()}
 }
 
-// machine implements [fsm.Machine] and those of its options that are below.
+// machine implements [fsm.Machine].
 type machine struct{ fsm.Objects }
 
-var (
-	_ fsm.Observing     = machine{}
-	_ fsm.ActionFolder  = machine{}
-	_ fsm.Pausable      = machine{}
-	_ fsm.Reconsidering = machine{}
-)
+var _ fsm.Pausable = machine{}
 
 func newMachine() machine {
 	return machine{fsm.Objects{Machine: Machine, Subjects: []journal.Subject{journal.RookCluster}}}
@@ -155,7 +150,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Outdated implements [fsm.Reconsidering]. What has stalled gives way to what is asked for
+// Outdated implements [fsm.Machine]. What has stalled gives way to what is asked for
 // instead.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)

@@ -51,16 +51,10 @@ func rules() []fsm.Rule {
 	}}
 }
 
-// machine implements [fsm.Machine] and those of its options that are below.
+// machine implements [fsm.Machine].
 type machine struct{ fsm.Objects }
 
-var (
-	_ fsm.Observing     = machine{}
-	_ fsm.ActionFolder  = machine{}
-	_ fsm.Pausable      = machine{}
-	_ fsm.Detailed      = machine{}
-	_ fsm.Reconsidering = machine{}
-)
+var _ fsm.Pausable = machine{}
 
 func newMachine() machine {
 	return machine{fsm.Objects{Machine: Machine, Subjects: []journal.Subject{journal.RookOperatorConfig}}}
@@ -84,7 +78,7 @@ func (m machine) Table() fsm.Table {
 	}
 }
 
-// Observed implements [fsm.Observing].
+// Observed implements [fsm.Machine].
 func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	if err := m.Objects.Observed(t, e, facts); err != nil {
 		return err
@@ -139,7 +133,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Outdated implements [fsm.Reconsidering]: of what has not begun, when the world no longer asks
+// Outdated implements [fsm.Machine]: of what has not begun, when the world no longer asks
 // for it.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
@@ -160,7 +154,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	return ""
 }
 
-// Details implements [fsm.Detailed].
+// Details implements [fsm.Machine].
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	facts := now(t)
 	switch kindOf(t.Subject) {

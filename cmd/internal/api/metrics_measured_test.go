@@ -28,7 +28,7 @@ func (scale) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) erro
 }
 func (scale) Gone(*fsm.Thing, journal.Event, string) {}
 
-// Measures implements [fsm.Measured].
+// Measures implements [fsm.Machine].
 func (scale) Measures(t *fsm.Thing, _ *fsm.World, tell func(fsm.Measure)) {
 	weight := *t.Data.(*float64)
 	tell(fsm.Measure{Name: "scale_kilograms", Help: "Weight.", Value: weight})

@@ -98,7 +98,7 @@ func lampPolicyOf(p fsm.Policy) lampPolicy {
 
 // lampMachine implements fsm.Machine and, as its facts come in the engine's own
 // events, fsm.Observing.
-type lampMachine struct{}
+type lampMachine struct{ fsm.Base }
 
 func (lampMachine) Name() string       { return lampName }
 func (lampMachine) New(*fsm.Thing) any { return &lampFacts{} }

@@ -16,7 +16,7 @@ func change() *journal.Change {
 
 func TestAStepThatWouldMakeAContestedChangeWaitsThoughNoKindListsTheRule(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		contested := actionstest.Answering(actions.Hold("somebody else keeps changing the replicas of w1 back"))
+		contested := actionstest.Answering(actions.Hold("another program keeps changing the replicas of w1 back"))
 		k := &script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}
 		w.Request(testSubject, journal.ActionRequested{Kind: testKind, Change: change()})
 		r := w.Start(actionstest.With(w.Config(k.kinds()), map[string]actions.Preflight{fsm.RuleContested: contested}))

@@ -151,11 +151,11 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 	live, lacks, err := store.Renewed(ctx, record.Subject)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-		return actions.Abandon("the certificates are not there any more").About("gone")
+		return actions.Abandon("the certificates no longer exist").About("gone")
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case live.Foreign:
-		return actions.Abandon("it is a customer's own certificate now, which EKCO never touches").About("foreign")
+		return actions.Abandon("it is a customer's own certificate now, which EKCO never changes").About("foreign")
 	case live.Unreadable != "":
 		held := actions.Hold(live.Unreadable).About("unreadable")
 		held.Grace = 24 * time.Hour // as for what cannot be read while no renewal is open
@@ -321,7 +321,7 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 	var left journal.CertificateRenewed
 	if outputs := record.Steps[journal.StepRenewCertificate].Outputs; len(outputs) > 0 {
 		if err := json.Unmarshal(outputs, &left); err != nil {
-			return actions.Hold("cannot read what the renewal left: " + err.Error()).About("outputs")
+			return actions.Hold("cannot read the outcome of the renewal: " + err.Error()).About("outputs")
 		}
 	}
 	store, err := p.stores.of(record)

@@ -177,8 +177,8 @@ func TestWhatCannotBeRenewedNowIsHeldAndChangesNothing(t *testing.T) {
 
 func TestWhatIsNotEKCOsAnyMoreEndsTheAction(t *testing.T) {
 	for want, change := range map[string]func(w *world){
-		"customer's own": func(w *world) { w.cluster.InstallKurlProxy(time.Now().Add(time.Hour), "admin.example.com") },
-		"not there any":  func(w *world) { w.cluster.Remove(certificatestest.KurlProxySecret) },
+		"customer's own":  func(w *world) { w.cluster.InstallKurlProxy(time.Now().Add(time.Hour), "admin.example.com") },
+		"no longer exist": func(w *world) { w.cluster.Remove(certificatestest.KurlProxySecret) },
 	} {
 		actionstest.InBubble(t, func(bare *actionstest.World) {
 			w := installed(bare, journal.CertificateKurlProxy)

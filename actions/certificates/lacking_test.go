@@ -30,11 +30,11 @@ func TestAComponentIsProvedByItsManifestItsStartAndThatItIsReady(t *testing.T) {
 		change func(*primaries.Component)
 		err    error
 	}{
-		"":                                  {change: func(*primaries.Component) {}},
-		"has no pod in the API":             {change: func(*primaries.Component) {}, err: kube.ErrNotFound},
-		"another manifest":                  {change: func(c *primaries.Component) { c.Hash = "another" }},
-		"before its certificates were made": {change: func(c *primaries.Component) { c.Started = made.Add(-time.Minute) }},
-		"is not ready":                      {change: func(c *primaries.Component) { c.Ready = false }},
+		"":                                     {change: func(*primaries.Component) {}},
+		"has no pod in the API":                {change: func(*primaries.Component) {}, err: kube.ErrNotFound},
+		"another manifest":                     {change: func(c *primaries.Component) { c.Hash = "another" }},
+		"before its certificates were created": {change: func(c *primaries.Component) { c.Started = made.Add(-time.Minute) }},
+		"is not ready":                         {change: func(c *primaries.Component) { c.Ready = false }},
 	} {
 		is := fine
 		test.change(&is)

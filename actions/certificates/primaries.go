@@ -106,7 +106,7 @@ func OfPrimaries(p Primaries) []actions.Definition {
 func read[T any](result json.RawMessage) (json.RawMessage, error) {
 	var left T
 	if err := json.Unmarshal(result, &left); err != nil {
-		return nil, fmt.Errorf("read what the program says: %w", err)
+		return nil, fmt.Errorf("read the result of the program: %w", err)
 	}
 	return result, nil
 }
@@ -137,7 +137,7 @@ func (p Primaries) planRotate(work hosttask.Work) func(context.Context, journal.
 			return journal.Plan{}, err
 		}
 		if plan.Facts, err = json.Marshal(record.Request.Input); err != nil {
-			return journal.Plan{}, fmt.Errorf("write down which primary it is: %w", err)
+			return journal.Plan{}, fmt.Errorf("record which primary it is: %w", err)
 		}
 		_, _, err = work.Plan(&plan, task, journal.PlannedStep{
 			Domains: []string{ControlPlaneDomain}, Preflights: []string{ControlPlaneRests, AnotherAPIServer},
@@ -269,7 +269,7 @@ const noteTries = 3
 func (s note) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	if progress := step.Action.Steps[step.Planned.ID]; progress.Failures >= noteTries {
 		left, err := json.Marshal(map[string]string{
-			"left": actions.LeftBecause("ConfigMap rotate-certs", cmp.Or(progress.LastError, "it cannot be written")),
+			"left": actions.LeftBecause("ConfigMap rotate-certs", cmp.Or(progress.LastError, "EKCO cannot write it")),
 		})
 		return actions.Proof{Done: true, Outputs: left}, err
 	}
@@ -277,7 +277,7 @@ func (s note) Prove(ctx context.Context, step actions.StepContext) (actions.Proo
 	if errors.Is(kube.Sentinel(err), kube.ErrForbidden) {
 		return actions.Proof{Done: true}, nil
 	}
-	return actions.Proof{Done: noted, Missing: "it is not written down for others that certificates were looked at"}, err
+	return actions.Proof{Done: noted, Missing: "ConfigMap rotate-certs does not have the time of this check yet"}, err
 }
 
 // Do implements [actions.Step].
@@ -297,11 +297,11 @@ func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionReco
 	case err != nil:
 		return actions.Hold("cannot tell whether certificates are being renewed on another primary: " + err.Error()).About("unread")
 	case len(elsewhere) > 0:
-		return actions.Hold("a pod " + RotateTask + "-… runs on " + strings.Join(elsewhere, ", ") + ", and one primary is renewed at a time").About("elsewhere")
+		return actions.Hold("a pod " + RotateTask + "-… runs on " + strings.Join(elsewhere, ", ") + ", and EKCO renews one primary at a time").About("elsewhere")
 	}
 	all, err := p.Servers.Primaries(ctx)
 	if err != nil {
-		return actions.Hold("cannot tell which other primaries there are: " + err.Error()).About("unread")
+		return actions.Hold("cannot list the other primaries: " + err.Error()).About("unread")
 	}
 	own := all[node]
 	delete(all, node)
@@ -314,7 +314,7 @@ func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionReco
 	for _, name := range slices.Sorted(maps.Keys(silent)) {
 		reasons = append(reasons, fmt.Sprintf("%s: %s", name, silent[name]))
 	}
-	return actions.Hold(fmt.Sprintf("the API server of %s would be restarted while others do not answer: %s; repair them, or purge nodes that are gone; \"ekco retry --force %s\" goes on without them",
+	return actions.Hold(fmt.Sprintf("the API server of %s would be restarted while others do not answer: %s; repair them, or purge nodes that are gone; \"ekco retry --force %s\" continues without them",
 		node, strings.Join(reasons, "; "), record.ID)).About(key)
 }
 
@@ -365,8 +365,8 @@ func rests(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	if !time.Now().Before(again) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s, and at once after \"ekco retry %s\"",
-		cmp.Or(step.LastError, "it went wrong"), again.UTC().Format(time.RFC3339), record.ID)).About("rests")
+	return actions.Hold(fmt.Sprintf("%s; EKCO retries at %s; to retry now, run \"ekco retry %s\"",
+		cmp.Or(step.LastError, "the last attempt failed"), again.UTC().Format(time.RFC3339), record.ID)).About("rests")
 }
 
 const apiServerPort = 6443
@@ -396,7 +396,7 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 			lacks = append(lacks, err.Error())
 		case err != nil: // etcd reads its files at each handshake; who cannot reach it needs no proof of that
 		case served.Fingerprint != shall:
-			lacks = append(lacks, fmt.Sprintf("another certificate is served at port %d of node %s than there is in its file", port, node))
+			lacks = append(lacks, fmt.Sprintf("port %d of node %s does not serve the certificate in its file", port, node))
 		}
 	}
 	for _, shall := range renewed.Components {
@@ -422,9 +422,9 @@ func (p Primaries) lacking(ctx context.Context, shall journal.ControlPlaneCompon
 	case err != nil:
 		return "", err
 	case shall.Hash != "" && is.Hash != shall.Hash:
-		return name + " is shown with another manifest than it has", nil
+		return "the API shows " + name + " with another manifest than the node has", nil
 	case is.Started.Before(shall.Since.Truncate(time.Second)):
-		return fmt.Sprintf("%s was started at %s, before its certificates were made", name, is.Started.UTC().Format(time.RFC3339)), nil
+		return fmt.Sprintf("%s was started at %s, before its certificates were created", name, is.Started.UTC().Format(time.RFC3339)), nil
 	case !is.Ready:
 		return name + " is not ready", nil
 	}

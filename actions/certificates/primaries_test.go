@@ -207,7 +207,7 @@ func TestAComponentThatDoesNotComeBackHoldsTheActionWithItsLastWords(t *testing.
 		r := e.Start(e.Config(e.kinds(nil)))
 		e.Pass(7 * time.Minute)
 		held := e.Record().Holds["rotate p1"]
-		if held.Preflight != ControlPlaneRests || !strings.Contains(held.Reason, "I am kube-scheduler and cannot go on") || !strings.Contains(held.Reason, "EKCO tries again at ") {
+		if held.Preflight != ControlPlaneRests || !strings.Contains(held.Reason, "I am kube-scheduler and cannot go on") || !strings.Contains(held.Reason, "EKCO retries at ") {
 			t.Errorf("held by %+v", held)
 		}
 		if !slices.Equal(e.hosts["p1"].Loaded("kube-scheduler"), had) {

@@ -104,7 +104,7 @@ func (b bench) judged(ctx context.Context, record journal.ActionRecord) (judged,
 			return request, actions.Hold("cannot read the plan: " + err.Error()).About("plan")
 		}
 		if live.Asked.Fingerprint != planned.Fingerprint {
-			return request, actions.Abandon("the request is another than the one that was judged").About("fingerprint")
+			return request, actions.Abandon("the request differs from the one that EKCO checked").About("fingerprint")
 		}
 	}
 	around, err := b.api.Around(ctx, time.Now().Add(-lookCounts), live.Asked)
@@ -119,7 +119,7 @@ func (b bench) judged(ctx context.Context, record journal.ActionRecord) (judged,
 }
 
 func unread(err error) actions.Verdict {
-	return actions.Hold("cannot tell whether the request still fits: " + err.Error()).About("unread " + actions.KeyOf(err))
+	return actions.Hold("cannot check the request again: " + err.Error()).About("unread " + actions.KeyOf(err))
 }
 
 // pending reads a request that nobody has denied, or says why there is none.

@@ -146,7 +146,7 @@ func TestWhatIsReadLiveDecides(t *testing.T) {
 		"deleted":           {func(w *world) { w.cluster.Remove("csr-1") }, "the request was deleted"},
 		"replaced":          {func(w *world) { o := csrsim.Asks("csr-1", "w1", "w1"); o.UID = "another"; w.cluster.Put(o) }, "the request was deleted, and another has its name"},
 		"denied":            {func(w *world) { w.cluster.Decide("csr-1", certificatesv1.CertificateDenied) }, "the request is denied"},
-		"another content":   {func(w *world) { w.cluster.Put(csrsim.Asks("csr-1", "w1", "w1")) }, "the request is another than the one that was judged"},
+		"another content":   {func(w *world) { w.cluster.Put(csrsim.Asks("csr-1", "w1", "w1")) }, "the request differs from the one that EKCO checked"},
 		"an address moved":  {func(w *world) { w.cluster.SetNode("w1", "w1") }, "it asks for 10.0.0.1, which is not among the addresses of Node w1 (w1)"},
 		"an address shared": {func(w *world) { w.cluster.SetNode("w2", "w2", "10.0.0.1") }, "it asks for 10.0.0.1, which node w2 has too"},
 	} {
@@ -184,7 +184,7 @@ func TestEverythingIsJudgedOnceMoreRightBeforeTheApproval(t *testing.T) {
 		"another node has the address": {func(w *world) { w.cluster.SetNode("w2", "10.0.0.1") }, "it asks for 10.0.0.1, which node w2 has too"},
 		"the cluster has the address":  {func(w *world) { w.cluster.SetCluster("10.0.0.1", "the endpoint") }, "it asks for 10.0.0.1, which is the endpoint"},
 		"its Node is gone":             {func(w *world) { w.cluster.RemoveNode("w1") }, "there is no Node w1"},
-		"nodes must not be listed":     {func(w *world) { w.cluster.Forbid(csrsim.ListNodes) }, "it cannot be told whose its names are: list nodes: forbidden"},
+		"nodes must not be listed":     {func(w *world) { w.cluster.Forbid(csrsim.ListNodes) }, "EKCO cannot check whose its names are: list nodes: forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -323,7 +323,7 @@ func TestAMissingPermissionEndsAnApprovalAndIsNamed(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.cluster.Forbid(csrsim.ListNodes)
 		w.RunToEnd(w.cfg())
-		w.wantLeft("ended abandoned it cannot be told whose its names are: list nodes: " + kube.ErrForbidden.Error())
+		w.wantLeft("ended abandoned EKCO cannot check whose its names are: list nodes: " + kube.ErrForbidden.Error())
 	})
 }
 

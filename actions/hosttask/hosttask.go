@@ -122,7 +122,7 @@ func (w Work) OutcomeOf(record journal.ActionRecord, node string) (outcome Outco
 		return Outcome{}, false, nil
 	}
 	if err := json.Unmarshal(step.Outputs, &outcome); err != nil {
-		return Outcome{}, false, fmt.Errorf("read what came of %s %s: %w", w.Does, node, err)
+		return Outcome{}, false, fmt.Errorf("read the outcome of %s %s: %w", w.Does, node, err)
 	}
 	return outcome, true, nil
 }
@@ -350,7 +350,7 @@ func (r run) Tidy(ctx context.Context, step actions.StepContext, failed error) {
 		remove = r.Tasks.Tidy
 	}
 	if err := remove(ctx, in.Task, owner); err != nil {
-		step.Log.Warn("the pod of a host task is left for now", "node", in.Task.Node, "error", err)
+		step.Log.Warn("cannot remove the pod of a host task now", "node", in.Task.Node, "error", err)
 	}
 }
 
@@ -373,5 +373,5 @@ func (r remove) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 		return actions.Proof{}, err
 	}
 	gone, err := r.tasks.Gone(ctx, in.Task, in.owner(step))
-	return actions.Proof{Done: gone, Missing: "its pod is still there"}, err
+	return actions.Proof{Done: gone, Missing: "its pod still exists"}, err
 }

@@ -185,7 +185,7 @@ func TestANodeThatIsReplacedOrGoneIsLeftAlone(t *testing.T) {
 		e.Delete("b")
 		e.ask()
 		e.RunToEnd(e.config())
-		if e.Made("a")+e.Made("b") != 0 || e.LastLine() != "ended done node a was replaced by another of its name; node b is no part of the cluster any more" {
+		if e.Made("a")+e.Made("b") != 0 || e.LastLine() != "ended done node a was replaced by another of its name; node b is no longer part of the cluster" {
 			t.Errorf("%d pods, %q", e.Made("a"), e.LastLine())
 		}
 	})
@@ -597,7 +597,7 @@ func TestAnOutageUnderWayLosesNothing(t *testing.T) {
 func TestAnOutageThatLastsIsAnOutcomeWhereThatIsEnough(t *testing.T) {
 	for outage, want := range map[time.Duration]string{
 		20 * time.Second: `a {"node":"a"} (1 pods); 0 left`,
-		10 * time.Minute: `a look at host task paint on node a: `,
+		10 * time.Minute: `a check host task paint on node a: `,
 	} {
 		actionstest.InBubble(t, func(w *actionstest.World) {
 			e := newEstate(w, "a")

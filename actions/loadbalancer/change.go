@@ -214,7 +214,7 @@ func (p Parts) planChange(ctx context.Context, record journal.ActionRecord) (pla
 	}
 	facts := journal.KubeconfigsFacts{KubeconfigsInput: asked, Nodes: chosen(nodes, asked.Exclude)}
 	if plan.Facts, err = json.Marshal(facts); err != nil {
-		return plan, fmt.Errorf("write down the nodes: %w", err)
+		return plan, fmt.Errorf("record the nodes: %w", err)
 	}
 	var after []string
 	if asked.Internal {

@@ -136,7 +136,7 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 		return journal.Plan{}, loadbalancer.ErrNoPrimaries
 	}
 	if plan.Facts, err = json.Marshal(shall); err != nil {
-		return journal.Plan{}, fmt.Errorf("write down what the load balancer should be: %w", err)
+		return journal.Plan{}, fmt.Errorf("record the wanted load balancer: %w", err)
 	}
 	timeout, tries, checks := reloadTimeout, 0, 0
 	if record.Kind == journal.ActionRestartLoadBalancer {

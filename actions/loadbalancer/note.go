@@ -76,7 +76,7 @@ func (n note) Prove(ctx context.Context, step actions.StepContext) (actions.Proo
 		return actions.Proof{}, err
 	}
 	if live.UID == "" || live.Sum != journal.SumOfLoadBalancers(shall.List) {
-		return actions.Proof{Missing: "it says something else"}, nil
+		return actions.Proof{Missing: "its content is out of date"}, nil
 	}
 	outputs, err := json.Marshal(live)
 	return actions.Proof{Done: true, Outputs: outputs}, err
@@ -93,7 +93,7 @@ func (n note) Do(ctx context.Context, step actions.StepContext) (json.RawMessage
 	case errors.Is(err, loadbalancer.ErrOtherList):
 		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight abandons the action
 	case err != nil:
-		return nil, fmt.Errorf("note which nodes have their load balancer in step: %w", err)
+		return nil, fmt.Errorf("list the nodes whose load balancers are up to date: %w", err)
 	}
 	n.noted()
 	return json.Marshal(live)

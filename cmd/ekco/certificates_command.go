@@ -13,11 +13,11 @@ func newCertificatesCommand(a *app) *cobra.Command {
 		Use:   "certificates",
 		Short: "Show the certificates that EKCO knows, and when they expire",
 		Long: `Shows each certificate that EKCO knows, the one that expires first on top: where it
-is, how many days are left, its state, when EKCO renewed it and by which action, and what
-a renewal waits for. EKCO renews those of control planes, of the registry, of the kURL proxy,
-of Contour and Envoy, and the copy with which KOTS asks kubelets. It shows the cluster's CAs,
-and what each kubelet serves, which it does not renew. Where no operator runs, it shows what
-the journal says.`,
+is, how many days are left, its state, when and by which action EKCO renewed it, and what
+a renewal waits for. EKCO renews those of control planes, the registry, the kURL proxy,
+Contour and Envoy, and the copy with which KOTS authenticates to kubelets. EKCO does not
+renew the cluster's CAs and the certificates that kubelets serve. If no operator runs, the
+command shows what is in the journal.`,
 		Example: `  ekco certificates
   ekco certificates -o json`,
 		Args: noArgument,

@@ -80,7 +80,7 @@ func (c *changer) tell(done *journal.StepDone) {
 	case err != nil:
 		c.print("%8s  node %s: %v", c.elapsed(), name, err)
 	case changed.Missing != "":
-		c.print("%8s  node %s is left: %s", c.elapsed(), name, changed.Missing)
+		c.print("%8s  node %s is not done: %s", c.elapsed(), name, changed.Missing)
 	case changed.Gone != "":
 		c.print("%8s  node %s: %s", c.elapsed(), name, changed.Gone)
 	default:
@@ -105,11 +105,11 @@ func (c *changer) tellServes(name string, outputs json.RawMessage) {
 // set says what was set on a node.
 func set(on *journal.KubeconfigsSet) string {
 	if on == nil {
-		return "its kubelet is restarted"
+		return "restarted the kubelet"
 	}
 	var said []string
 	for _, file := range on.Files {
-		said = append(said, fmt.Sprintf("%s is set, had %s", file.Path, kubeconfig.Redacted(file.From)))
+		said = append(said, fmt.Sprintf("set %s (was %s)", file.Path, kubeconfig.Redacted(file.From)))
 	}
-	return strings.Join(append(said, "its kubelet is restarted"), "; ")
+	return strings.Join(append(said, "restarted the kubelet"), "; ")
 }

@@ -55,20 +55,19 @@ func newChangeLoadBalancerCommand(a *app) *cobra.Command {
 	var flags changeFlags
 	cmd := &cobra.Command{
 		Use:   "change-load-balancer",
-		Short: "Lead the kubelets of all nodes to another address of the API server",
-		Long: `Has the running operator set the API server's address in the kubelet's kubeconfig of every node,
-and in admin.conf of primaries, and restart their kubelets: as "ekco set-kubeconfig-server" does on
-one host. The first three nodes are changed one by one, then up to ten at a time, and the primaries
-last, one by one. With --internal, HAProxy of every node is given the primaries first, and a manifest
-where there is none.
+		Short: "Point the kubelets of all nodes to another address of the API server",
+		Long: `The running operator sets the API server's address in the kubelet's kubeconfig of every node, and
+in admin.conf of primaries, and restarts the kubelets, as "ekco set-kubeconfig-server" does on one
+host. The first three nodes are changed one by one, then up to ten at a time, and the primaries
+last, one by one. With --internal, HAProxy of every node first gets the present primaries, and a
+manifest if it has none.
 
-A kubelet that does not reach the new server gets its former server back, and no further node is
-changed. A node that is away is named and holds up no other. The operator goes on if this command
-is interrupted, or loses its terminal; so does the next operator, where the last one was. Who asks for the same meanwhile joins it; done again later, it begins anew,
-which does no harm.
+If a kubelet does not reach the new server, it gets its former server back, and no further node is
+changed. A lost node delays no other; the result names it. The operator continues if this command is
+interrupted or loses its terminal, and the next operator continues if this one ends. The same
+command joins a change that is open; after its end, it changes all nodes again, which is harmless.
 
-The last line says what came of it: "Result: success", or what is left, why, and the command that
-goes on.
+The last line has the result: "Result: success", or what is left, why, and the command to continue.
 
 Exit codes: 0 all nodes are done; 1 refused, failed, or not done in time; 2 the command line or the
 configuration makes no sense.`,
@@ -82,9 +81,9 @@ configuration makes no sense.`,
 		return err
 	})
 	cmd.Flags().StringVar(&flags.Server, "server", "", "the API server's `address`, with its scheme (required)")
-	cmd.Flags().BoolVar(&flags.Internal, "internal", false, "first make HAProxy of every node balance to the primaries")
-	cmd.Flags().StringSliceVar(&flags.Exclude, "exclude", nil, "`nodes` whose kubelets are left alone, such as that of the host on which an installer runs")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", changePatience, "how long to wait; the operator goes on after that")
+	cmd.Flags().BoolVar(&flags.Internal, "internal", false, "first update HAProxy of every node")
+	cmd.Flags().StringSliceVar(&flags.Exclude, "exclude", nil, "`nodes` whose kubelets keep their server, such as that of the host on which an installer runs")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", changePatience, "how long to wait; the operator continues after that")
 	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
 	complete(cmd, "server", offerNothing)
 	complete(cmd, "exclude", a.presentNodes)
@@ -205,11 +204,11 @@ func (c *changer) run(ctx context.Context) error {
 		case err != nil && isAnswer(err):
 			return c.late(err.Error())
 		case c.action == "" && time.Since(c.started) > returnPatience:
-			return c.late(fmt.Sprintf("nobody has answered within %s", returnPatience))
+			return c.late(fmt.Sprintf("no operator has answered within %s", returnPatience))
 		}
 		c.leave()
 		if !errors.Is(err, api.ErrNoOperator) {
-			c.print("lost the operator: %v; waiting for one that goes on", err)
+			c.print("lost the operator: %v; waiting for it or the next one", err)
 		}
 		select {
 		case <-time.After(returnRetry):
@@ -257,7 +256,7 @@ func (c *changer) ask(ctx context.Context) error {
 		c.print("joining %s, %s", c.action, admitted.Message)
 		return nil
 	}
-	c.print("%s: leading the kubelets to %s", c.action, c.flags.Server)
+	c.print("%s: pointing the kubelets to %s", c.action, c.flags.Server)
 	return nil
 }
 
@@ -278,7 +277,7 @@ func (c *changer) recorded(ctx context.Context) (recorded bool, err error) {
 		}
 		if input, err := journal.InputOf[journal.KubeconfigsInput](*requested); err == nil && input.Same(c.flags.KubeconfigsInput) {
 			c.action, c.doing = event.Action, "planning"
-			c.print("%s: leading the kubelets to %s", c.action, c.flags.Server)
+			c.print("%s: pointing the kubelets to %s", c.action, c.flags.Server)
 		}
 	}
 	return c.action != "", nil

@@ -88,11 +88,11 @@ func (d *desk) changes(o operator, args ...string) int {
 }
 
 func TestTheResultOfAChangeIsTheLastLine(t *testing.T) {
-	d, o := newDesk(t, nil), newChanging(t, journal.OutcomeDone, isSet, isSet, `{"left":"node w2 is no part of the cluster any more"}`)
+	d, o := newDesk(t, nil), newChanging(t, journal.OutcomeDone, isSet, isSet, `{"left":"node w2 is no longer part of the cluster"}`)
 	d.results(d.changes(o, "--server="+newServer, "--internal", "--exclude=w9,w8"), exitDone, "success")
 	for _, line := range []string{
-		"node p1: its load balancer serves", "node w1: /etc/kubernetes/kubelet.conf is set, had https://10.0.0.1:6443; its kubelet is restarted",
-		"node w2: node w2 is no part of the cluster any more", changeID + ": leading the kubelets to " + newServer,
+		"node p1: its load balancer serves", "node w1: set /etc/kubernetes/kubelet.conf (was https://10.0.0.1:6443); restarted the kubelet",
+		"node w2: node w2 is no longer part of the cluster", changeID + ": pointing the kubelets to " + newServer,
 	} {
 		d.expect(exitDone, exitDone, line, "")
 	}
@@ -105,13 +105,13 @@ func TestTheResultOfAChangeIsTheLastLine(t *testing.T) {
 func TestWhatIsLeftIsInTheResultWithTheCommandThatGoesOn(t *testing.T) {
 	d, away := newDesk(t, nil), `{"missing":"node w1 does not answer","left":"node w1 is left alone: node w1 does not answer"}`
 	d.results(d.changes(newChanging(t, journal.OutcomePartial, isSet, away, isSet), "--server="+newServer, "--exclude=w9"), exitFailed,
-		"1 node left: w1 (node w1 does not answer); when that is mended, this goes on: ekco change-load-balancer --server="+newServer+" --exclude=w9")
+		"1 node left: w1 (node w1 does not answer); after repairing that, continue with: ekco change-load-balancer --server="+newServer+" --exclude=w9")
 	d.results(d.changes(newChanging(t, journal.OutcomeCancelled, isSet, isSet), "--server="+newServer, "--internal"), exitFailed,
-		changeID+" ended cancelled: so it is; 1 node left: w2; this goes on: ekco change-load-balancer --server="+newServer+" --internal")
+		changeID+" ended cancelled: so it is; 1 node left: w2; to continue: ekco change-load-balancer --server="+newServer+" --internal")
 	d.results(d.changes(newChanging(t, "", isSet, isSet), "--server="+newServer, "--timeout=200ms"), exitFailed,
-		"not done within 200ms (working); 1 node left: w2; EKCO goes on with "+changeID+", and this waits for it: ekco change-load-balancer --server="+newServer)
+		"not done within 200ms (working); 1 node left: w2; EKCO continues "+changeID+"; to wait for it: ekco change-load-balancer --server="+newServer)
 	d.results(d.changes(nil, "--server="+newServer, "--timeout=200ms"), exitFailed,
-		"not done within 200ms: waiting for an operator; nothing was changed; look for the operator (kubectl -n kurl get pods -l app=ekc-operator), then: ekco change-load-balancer --server="+newServer)
+		"not done within 200ms: waiting for an operator; nothing was changed; check the operator (kubectl -n kurl get pods -l app=ekc-operator), then run: ekco change-load-balancer --server="+newServer)
 }
 
 // TestANodeThatHasJoinedMeanwhileIsLeft: nobody has led its kubelet anywhere.
@@ -121,7 +121,7 @@ func TestANodeThatHasJoinedMeanwhileIsLeft(t *testing.T) {
 		{Name: "p1", State: fsmnode.Healthy}, {Name: "w1", State: fsmnode.Unknown}, {Name: "w3", State: fsmnode.Healthy}, {Name: "w8", State: fsmnode.Purged}, {Name: "w9", State: fsmnode.Healthy},
 	}
 	d.results(d.changes(o, "--server="+newServer, "--exclude=w9"), exitFailed,
-		"1 node left: w3 (it has joined meanwhile); when that is mended, this goes on: ekco change-load-balancer --server="+newServer+" --exclude=w9")
+		"1 node left: w3 (it joined during the change); after repairing that, continue with: ekco change-load-balancer --server="+newServer+" --exclude=w9")
 }
 
 // TestWhoDoesNotWaitAnyLongerIsToldWhatTheChangeWaitsFor.
@@ -137,7 +137,7 @@ func TestWhoDoesNotWaitAnyLongerIsToldWhatTheChangeWaitsFor(t *testing.T) {
 		d, o := newDesk(t, nil), newChanging(t, "", isSet, isSet, isSet)
 		o.live = append(o.live, event(t, 99, changeID, test.kind, test.payload))
 		d.results(d.changes(o, "--server="+newServer, "--timeout=200ms"), exitFailed,
-			"not done within 200ms ("+test.want+"); EKCO goes on with "+changeID+", and this waits for it: ekco change-load-balancer --server="+newServer)
+			"not done within 200ms ("+test.want+"); EKCO continues "+changeID+"; to wait for it: ekco change-load-balancer --server="+newServer)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestAStepThatFailedIsTold(t *testing.T) {
 func TestNoNodeSaysWhatTheResultIs(t *testing.T) {
 	d, forged := newDesk(t, nil), `{"missing":"it failed\nResult: success","left":"it is left"}`
 	d.results(d.changes(newChanging(t, journal.OutcomeDone, isSet, forged, isSet), "--server="+newServer), exitFailed,
-		"1 node left: w1 (it failed; result: success); when that is mended, this goes on: ekco change-load-balancer --server="+newServer)
+		"1 node left: w1 (it failed; result: success); after repairing that, continue with: ekco change-load-balancer --server="+newServer)
 }
 
 func TestALoadBalancerThatDoesNotServeIsLeftAlsoWhereTheKubeletIsExcluded(t *testing.T) {
@@ -173,7 +173,7 @@ func TestALoadBalancerThatDoesNotServeIsLeftAlsoWhereTheKubeletIsExcluded(t *tes
 	serves := event(t, 2, changeID, journal.TypeStepDone, journal.StepDone{Step: "serve p9", Outputs: json.RawMessage(`{"missing":"it hangs","left":"it is left"}`)})
 	o.live[1] = serves
 	d.results(d.changes(o, "--server="+newServer, "--internal", "--exclude=p9"), exitFailed,
-		"1 node left: p9 (its load balancer was not verified: it hangs); when that is mended, this goes on: ekco change-load-balancer --server="+newServer+" --internal --exclude=p9")
+		"1 node left: p9 (its load balancer was not verified: it hangs); after repairing that, continue with: ekco change-load-balancer --server="+newServer+" --internal --exclude=p9")
 	d.expect(exitFailed, exitFailed, "node p9: its load balancer was not verified: it hangs", "")
 }
 
@@ -213,11 +213,11 @@ func TestThatNothingWasChangedIsOnlySaidWhereItIsKnown(t *testing.T) {
 		d, o := newDesk(t, nil), newChanging(t, "")
 		o.refuses = errors.New("the connection was lost")
 		d.results(d.changes(o, "--server="+newServer, "--timeout=200ms"), exitFailed,
-			"not done within 200ms: waiting for an operator; it may be under way, since it was asked for and there was no answer (ekco history --component kubeconfigs tells); this joins it, or begins it: ekco change-load-balancer --server="+newServer)
+			"not done within 200ms: waiting for an operator; the operator may have begun, since it did not answer the request (see: ekco history --component kubeconfigs); to join or start the change: ekco change-load-balancer --server="+newServer)
 		o = newChanging(t, "", isSet, isSet)
 		o.unread = fmt.Errorf("%w: events are none of your business", api.ErrForbidden)
 		d.results(d.changes(o, "--server="+newServer), exitFailed,
-			o.unread.Error()+" (planning); EKCO goes on with "+changeID+", and this waits for it: ekco change-load-balancer --server="+newServer)
+			o.unread.Error()+" (planning); EKCO continues "+changeID+"; to wait for it: ekco change-load-balancer --server="+newServer)
 	})
 }
 
@@ -235,11 +235,11 @@ func TestAChangeIsFollowedByTheNextOperatorAndAskedForOnce(t *testing.T) {
 			return next, nil
 		}
 		d.results(d.types("change-load-balancer", "--server="+newServer), exitDone, "success")
-		d.expect(exitDone, exitDone, "lost the operator: the operator ended the stream; waiting for one that goes on", "")
+		d.expect(exitDone, exitDone, "lost the operator: the operator ended the stream; waiting for it or the next one", "")
 		if len(first.requests) != 1 || len(second.requests) != 0 || first.closed != 1 || second.closed != 1 {
 			t.Errorf("asked %d and %d times, hung up %d and %d times", len(first.requests), len(second.requests), first.closed, second.closed)
 		}
-		if strings.Count(d.out.String(), "node p1: /etc") != 1 {
+		if strings.Count(d.out.String(), "node p1: set /etc") != 1 {
 			t.Errorf("it is said twice:\n%s", d.out)
 		}
 	})

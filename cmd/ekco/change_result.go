@@ -15,14 +15,14 @@ import (
 func (c *changer) conclude(ctx context.Context) error {
 	c.noteJoined(ctx)
 	if c.ended.Outcome != journal.OutcomeDone && c.ended.Outcome != journal.OutcomePartial {
-		return fmt.Errorf("%s ended %s; %sthis goes on: %s", c.action, words.Ended(c.ended.Outcome, c.ended.Reason), c.leftOf(), c.flags.again())
+		return fmt.Errorf("%s ended %s; %sto continue: %s", c.action, words.Ended(c.ended.Outcome, c.ended.Reason), c.leftOf(), c.flags.again())
 	}
 	left := c.leftOf()
 	if left == "" && c.ended.Outcome == journal.OutcomePartial {
 		left = c.ended.Reason + "; "
 	}
 	if left != "" {
-		return fmt.Errorf("%swhen that is mended, this goes on: %s", left, c.flags.again())
+		return fmt.Errorf("%safter repairing that, continue with: %s", left, c.flags.again())
 	}
 	return nil
 }
@@ -45,12 +45,12 @@ func (c *changer) noteJoined(ctx context.Context) {
 // late returns what is left of a change that nobody waits for any longer.
 func (c *changer) late(why string) error {
 	if c.action == "" && c.asked {
-		return fmt.Errorf("%s: %s; it may be under way, since it was asked for and there was no answer (ekco history --component kubeconfigs tells); this joins it, or begins it: %s", why, c.doing, c.flags.again())
+		return fmt.Errorf("%s: %s; the operator may have begun, since it did not answer the request (see: ekco history --component kubeconfigs); to join or start the change: %s", why, c.doing, c.flags.again())
 	}
 	if c.action == "" {
-		return fmt.Errorf("%s: %s; nothing was changed; look for the operator (kubectl -n kurl get pods -l app=ekc-operator), then: %s", why, c.doing, c.flags.again())
+		return fmt.Errorf("%s: %s; nothing was changed; check the operator (kubectl -n kurl get pods -l app=ekc-operator), then run: %s", why, c.doing, c.flags.again())
 	}
-	return fmt.Errorf("%s (%s); %sEKCO goes on with %s, and this waits for it: %s", why, c.doing, c.leftOf(), c.action, c.flags.again())
+	return fmt.Errorf("%s (%s); %sEKCO continues %s; to wait for it: %s", why, c.doing, c.leftOf(), c.action, c.flags.again())
 }
 
 // mostLeft is how many nodes are named in the result.
@@ -76,7 +76,7 @@ func (c *changer) leftOf() string {
 		}
 	}
 	for _, name := range c.joined {
-		left = append(left, name+" (it has joined meanwhile)")
+		left = append(left, name+" (it joined during the change)")
 	}
 	if len(left) == 0 {
 		return ""

@@ -135,7 +135,7 @@ func TestAManifestThatMakesNoSenseIsNotWritten(t *testing.T) {
 	}{
 		{[]string{"--file=" + path}, "give the image: --image=haproxy:lts-alpine"},
 		{[]string{"--file=" + path, "--image="}, "give the image"},
-		{[]string{"--file=" + path, "--image", "a\"\n  hostPID: true"}, `image "a\"\n  hostPID: true" is none`},
+		{[]string{"--file=" + path, "--image", "a\"\n  hostPID: true"}, `image "a\"\n  hostPID: true" is not valid`},
 		{[]string{"--file=", ofHAProxy}, "give the file, or leave out --file"},
 		{[]string{"--file=" + path, ofHAProxy, "haproxy"}, `takes no argument; it was given 1: "haproxy"`},
 		{[]string{"--file=" + path, ofHAProxy, "--imag=x"}, "did you mean --image?"},
@@ -155,7 +155,7 @@ func TestWhatStandsInTheManifestsWayIsNamed(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		file:                                file + " is not HAProxy's manifest, and is left as it is: it is that of pod \"etcd\", not haproxy; move it away",
-		d.dir:                               d.dir + " is no plain file",
+		d.dir:                               d.dir + " is not a regular file",
 		filepath.Join(file, "haproxy.yaml"): filepath.Join(file, "haproxy.yaml") + ": not a directory",
 	} {
 		d.expect(d.types("generate-haproxy-manifest", "--file="+path, ofHAProxy), exitFailed, "", want)

@@ -38,7 +38,7 @@ func TestInThePodOfAHostTaskTheFilesOfTheHostAreWritten(t *testing.T) {
 		{"--image=haproxy:1", `"image":"haproxy:1","version":"0","manifest":true}}`},
 		{"--image=haproxy:2 --keep-manifest", `"image":"haproxy:1","version":"0"}}`},
 		{"--image=haproxy:2 --tcp-probe", `"image":"haproxy:2","version":"0-tcp","manifest":true}}`},
-		{"--image=a b", `ekco-outcome {"failed":"image \"a b\" is none`},
+		{"--image=a b", `ekco-outcome {"failed":"image \"a b\" is not valid`},
 	} {
 		args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1,fd00::2"}
 		if test.image != "" {

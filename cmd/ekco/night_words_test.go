@@ -32,7 +32,7 @@ func TestCancelAndRetryTakeTheNameOfWhatAnActionIsAbout(t *testing.T) {
 		op := openOn()
 		d := newDesk(t, op)
 		d.expect(d.types("cancel", word), exitDone, purgeID+" (purge worker-2) is asked to stop; it has changed nothing\n", "")
-		d.expect(d.types("retry", word), exitDone, purgeID+" (purge worker-2) is tried again\n", "")
+		d.expect(d.types("retry", word), exitDone, purgeID+" (purge worker-2) is retried\n", "")
 		want := []any{[]any{"cancel", api.ActionCommand{Action: purgeID}}, []any{"retry", api.ActionCommand{Action: purgeID}}}
 		if diff := cmp.Diff(want, op.words); diff != "" {
 			t.Errorf("%s: %s", word, diff)
@@ -149,7 +149,7 @@ func TestARetryOfWhatRunsSaysSoAndChangesNothing(t *testing.T) {
 		op.status.Actions[0].Steps = runs
 		test.change(&op.status.Actions[0])
 		d := newDesk(t, op)
-		want := "is tried again"
+		want := "is retried"
 		if test.running {
 			want = purgeID + " (purge worker-2) is running: delete-node; nothing was changed\n"
 		}

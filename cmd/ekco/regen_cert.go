@@ -18,13 +18,13 @@ func newRegenCertCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "regen-cert",
 		Short: "Change the names in the API server's certificate on this host",
-		Long: `Writes apiserver.crt and apiserver.key in certificates_dir anew, signed by the ca there,
-with names added and dropped. Its subject, its usages, its validity and the kind
-of its key are kept; the key is a new one. The API server reads both by itself: nothing is
-restarted. If the certificate has just these names already, it is left alone.
+		Long: `Replaces apiserver.crt and apiserver.key in certificates_dir by a certificate with names added
+or dropped, signed by the CA there. Subject, usages, validity and kind of key are kept; the
+key is new. The API server reads both files again without a restart. If the certificate
+already has exactly these names, nothing is changed.
 
-The installer of kURL runs it on each primary when the load balancer's address changes. It
-asks neither the cluster nor an operator, and is in no journal.
+kURL's installer runs it on each primary when the load balancer's address changes. It needs
+neither the cluster nor an operator, and writes to no journal.
 
 Exit codes: 0 the certificate has these names; 1 refused or failed; 2 the
 command line or the configuration makes no sense.`,

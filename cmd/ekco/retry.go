@@ -17,12 +17,11 @@ func newRetryCommand(a *app) *cobra.Command {
 		Use:   "retry ACTION|NAME",
 		Short: "Try a stalled or held action again, at once",
 		Long: `Tries a stalled action again, or a held one without waiting for its next check.
-"ekco status" shows the open actions and why they wait. The name of a node or thing
-stands for the one open action about it. One that runs is left as it is.
+"ekco status" shows the open actions and why they wait. If a node or another
+object has one open action, its name is enough. A running action is not changed.
 
-With --force it also goes past what holds the action now, where the reason in
-"ekco status" offers that: it says what may be lost. Any other hold stays, and so
-does what holds the action later.`,
+With --force it also overrides the present hold, if the reason in "ekco status"
+offers that: it says what may be lost. Other holds stay, and so do later ones.`,
 		Example: `  ekco retry worker-2
   ekco retry purge-worker-2-57-3f9a --reason "the API server is back"
   ekco retry migrate-minio-8-1b2c --force --reason "the volumes can grow"`,
@@ -42,12 +41,12 @@ does what holds the action later.`,
 				if err := backend.Retry(cmd.Context(), command); err != nil {
 					return err
 				}
-				return a.taken(backend, view.Clean(a.named(action))+" is tried again"+forced(command.Force))
+				return a.taken(backend, view.Clean(a.named(action))+" is retried"+forced(command.Force))
 			})
 		},
 	}
 	cmd.Flags().StringVar(&command.Reason, "reason", "", "why, for the record")
-	cmd.Flags().BoolVar(&command.Force, "force", false, "also go past what holds the action now, where its reason offers that")
+	cmd.Flags().BoolVar(&command.Force, "force", false, "also override the present hold, if its reason offers that")
 	return cmd
 }
 
@@ -71,7 +70,7 @@ func running(action journal.ActionRecord) string {
 // forced says that a retry was forced.
 func forced(force bool) string {
 	if force {
-		return ", past what held it as far as that may be forced"
+		return ", overriding the holds that offer it"
 	}
 	return ""
 }

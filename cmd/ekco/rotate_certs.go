@@ -37,20 +37,19 @@ func newRotateCertsCommand(a *app) *cobra.Command {
 		Short: "Renew the certificates of this primary's control plane",
 		Long: `Renews those of kubeadm's certificates in /etc/kubernetes that expire within --ttl: those of
 the API server, of its clients, of etcd, and in admin.conf, super-admin.conf,
-controller-manager.conf and scheduler.conf. CAs and the kubelet's own are not among them.
-Subjects, names, usages and kinds of keys are kept; the keys are new ones.
+controller-manager.conf and scheduler.conf, but not CAs and the kubelet's own certificates.
+Subjects, names, usages and kinds of keys are kept; the keys are new.
 
-All of them are made and checked before one is replaced. API server, controller manager and
-scheduler are restarted if one of theirs is new, by an annotation in their manifests. What does
-not come back gets what it had. The old files stay in /etc/kubernetes/ekco-certificates, of the
-last three times.
+The command creates and checks all new certificates before it replaces the first one. It restarts
+the API server, the controller manager and the scheduler if a certificate of theirs is new, by an
+annotation in their manifests. If one does not come back, it gets its old certificates again. The
+old files of the last three runs stay in /etc/kubernetes/ekco-certificates.
 
-It asks neither the cluster nor an operator, and is in no journal: it is also for a cluster whose
-certificates have expired already. What was interrupted is gone on with when it is run again.
-With a --ttl of a year or more it renews everything each time. Run it on one primary after
-the other.
+The command needs neither the cluster nor an operator, and writes to no journal, so it also works
+after the certificates have expired. If it is interrupted, the next run continues. With a --ttl of
+a year or more it renews everything each time. Run it on one primary after the other.
 
-Exit codes: 0 all that expires within --ttl is renewed; 1 something could not be renewed or
+Exit codes: 0 all certificates that expire within --ttl are renewed; 1 something could not be renewed or
 restarted; 2 the command line makes no sense.`,
 		Example: `  ekco rotate-certs
   ekco rotate-certs --ttl=720h`,
@@ -68,9 +67,9 @@ restarted; 2 the command line makes no sense.`,
 		},
 	}
 	cmd.Flags().DurationVar(&of.ttl, "ttl", 180*24*time.Hour, "renew certificates that expire within this `time`")
-	cmd.Flags().StringVar(&of.hostname, "hostname", "", "`name` of this node, for what is said (default: that of the host)")
+	cmd.Flags().StringVar(&of.hostname, "hostname", "", "`name` of this node, for the output (default: that of the host)")
 	cmd.Flags().StringVar(&of.dir, "dir", kubernetesDir, "`directory` of Kubernetes")
-	cmd.Flags().StringVar(&of.logs, "pod-logs", primary.Logs, "`directory` in which the kubelet has the logs of pods")
+	cmd.Flags().StringVar(&of.logs, "pod-logs", primary.Logs, "`directory` with the kubelet's logs of pods")
 	cmd.Flags().DurationVar(&of.patience, "patience", actionscertificates.RotatePatience, "how long a component may take to come back, as a `time`; without it up to 11m, if its startup probe allows more")
 	return cmd
 }

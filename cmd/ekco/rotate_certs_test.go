@@ -29,8 +29,8 @@ func TestRotateCertsRenewsWhatIsDueAndSaysSoInLinesThatOthersRead(t *testing.T) 
 	d.env["HOSTNAME"] = "p1"
 	d.expect(d.types("rotate-certs", dir), exitDone, "Rotated "+host.Dir+"/admin.conf: it expires at 2027-11-21T12:00:00Z\n", "")
 	for _, line := range []string{
-		"Missing " + host.Dir + "/scheduler.conf: it is left out\n", "Rotated " + host.Dir + "/pki/etcd/server.crt: ",
-		"Done on p1: 2 certificates were renewed, 0 components restarted, 9 are missing\n", "The clock is compared with nobody's: ",
+		"Missing " + host.Dir + "/scheduler.conf: skipped\n", "Rotated " + host.Dir + "/pki/etcd/server.crt: ",
+		"Done on p1: 2 certificates were renewed, 0 components restarted, 9 are missing\n", "The clock was not compared with the API server's: ",
 	} {
 		if !strings.Contains(d.out.String(), line) {
 			t.Errorf("it does not say %q but\n%s", line, d.out)

@@ -28,25 +28,25 @@ func newRotateKotsadmCertsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate-kotsadm-certs",
 		Short: "Renew the certificate of the kURL proxy now",
-		Long: `Has the running operator renew the certificate of the kURL proxy, which serves the admin
-console, if no more of its validity remains than --ttl says, and shows what is done until
-the proxy serves the new one. A customer's own certificate is never touched: that is an
-error. The renewal goes on if this command is interrupted.
+		Long: `The running operator renews the certificate of the kURL proxy, which serves the admin console,
+if it expires within --ttl. The command shows the steps until the proxy serves the new one. A
+customer's own certificate is an error; it is never changed. The renewal continues if this
+command is interrupted.
 
-Exit codes: 0 it is renewed, or expires later than --ttl says; 1 refused, failed or not finished;
+Exit codes: 0 it is renewed, or does not expire within --ttl; 1 refused, failed or not finished;
 2 the command line or the configuration makes no sense.`,
 		Example: `  ekco rotate-kotsadm-certs
   ekco rotate-kotsadm-certs --ttl 8760h --reason "the key was seen by others"`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ttl <= 0 {
-				return usagef("--ttl is %s, and has to be more than 0", ttl)
+				return usagef("--ttl is %s; it must be more than 0", ttl)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			return a.with(ctx, cmd, func(conn *connection) error {
 				if !conn.running {
-					return errors.New("no operator runs, and rotate-kotsadm-certs needs one that renews the certificate; start it (kubectl -n kurl scale deploy/ekc-operator --replicas=1)")
+					return errors.New("no operator runs that could renew the certificate; start it (kubectl -n kurl scale deploy/ekc-operator --replicas=1)")
 				}
 				request, err := fsmcertificates.Request(journal.CertificateKurlProxy.Name, ttl, api.LocalActor(), reason)
 				if err != nil {
@@ -89,7 +89,7 @@ func (a *app) followToEnd(ctx context.Context, conn *connection, action string, 
 		}
 		switch p := decoded.Body.(type) {
 		case *journal.ActionStalled:
-			return fmt.Errorf("%s has stalled: %s; when the cause is gone: ekco retry %s", action, p.Reason, action)
+			return fmt.Errorf("%s has stalled: %s; after repairing the cause, run: ekco retry %s", action, p.Reason, action)
 		case *journal.ActionEnded:
 			if p.Outcome == journal.OutcomeDone || p.Outcome == journal.OutcomeDryRun {
 				return nil

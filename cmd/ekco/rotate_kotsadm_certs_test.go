@@ -55,7 +55,7 @@ func TestARenewalThatDoesNotEndWellIsAFailure(t *testing.T) {
 		says    string
 	}{
 		{renewing(t, journal.ActionEnded{Outcome: journal.OutcomeCancelled, Reason: "somebody did"}), renewal + " has ended cancelled: somebody did"},
-		{renewing(t, journal.ActionStalled{Reason: "no room"}), "no room; when the cause is gone: ekco retry " + renewal},
+		{renewing(t, journal.ActionStalled{Reason: "no room"}), "no room; after repairing the cause, run: ekco retry " + renewal},
 		{renewing(t), "it has not ended within 10ms; the operator goes on with it: ekco history --action " + renewal},
 		{&fakeOperator{admitted: api.Admission{Action: renewal}, lost: true}, "lost the operator"},
 		{&fakeOperator{err: &fsm.RefusedError{Rule: "Renewable", Reason: "it is the customer's own"}}, "it is the customer's own"},
@@ -65,7 +65,7 @@ func TestARenewalThatDoesNotEndWellIsAFailure(t *testing.T) {
 	}
 	d := newDesk(t, nil)
 	written(t, d)
-	d.expect(d.types("rotate-kotsadm-certs"), exitFailed, "", "no operator runs, and rotate-kotsadm-certs needs one")
-	d.expect(d.types("rotate-kotsadm-certs", "--ttl", "0s"), exitUsage, "", "--ttl is 0s, and has to be more than 0")
+	d.expect(d.types("rotate-kotsadm-certs"), exitFailed, "", "no operator runs that could renew the certificate")
+	d.expect(d.types("rotate-kotsadm-certs", "--ttl", "0s"), exitUsage, "", "--ttl is 0s; it must be more than 0")
 	d.expect(d.types("rotate-kotsadm-certs", "kurl-proxy"), exitUsage, "", "takes no argument")
 }

@@ -102,7 +102,7 @@ func TestWhatIsMissingIsSaidBeforeAnythingIsChanged(t *testing.T) {
 		`server "localhost:6444" is none: it has no s`: {args: []string{"--server=localhost:6444"}, code: exitUsage},
 		`server "https://" is none: it has no host`:    {args: []string{"--server=https://"}, code: exitUsage},
 		"takes no argument":                            {args: []string{toBalancer, "x"}, code: exitUsage},
-		"systemd has no kubelet.service":               {args: []string{toBalancer}, code: exitFailed},
+		"systemd cannot restart kubelet.service":       {args: []string{toBalancer}, code: exitFailed},
 		"reach systemd over D-Bus": {args: []string{toBalancer}, code: exitFailed, prepare: func(d *desk, etc string) error {
 			d.app.env = func(name string) (string, bool) { return "unix:path=" + etc + "/none", name == envSystemBus }
 			return nil
@@ -136,7 +136,7 @@ func TestAKubeletThatIsNotActiveAgainIsAFailureAndWhatToDoIsSaid(t *testing.T) {
 	down.Active, down.Sub, down.Result = "failed", "failed", "exit-code"
 	host.AfterRestart(kubelet, down)
 	d.expect(d.types("set-kubeconfig-server", toBalancer, "--host-etc-dir="+etc), exitFailed, "",
-		"the server is set; run this again when the kubelet can be restarted: kubelet.service was restarted and is failed (failed), result exit-code; look at journalctl -u kubelet.service")
+		"the server is set; run this again when the kubelet can be restarted: kubelet.service was restarted and is failed (failed), result exit-code; see journalctl -u kubelet.service")
 	d.expect(d.types("set-kubeconfig-server", toBalancer, "--host-etc-dir="+etc), exitDone, "already\nkubelet.service is restarted, and active\n", "")
 }
 

@@ -24,11 +24,11 @@ func (machine) Asked(t *fsm.Thing, w *fsm.World, request fsm.Request, asked *jou
 	var said journal.CertificateInput
 	if len(request.Input) > 0 {
 		if err := json.Unmarshal(request.Input, &said); err != nil {
-			return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read what was said of the renewal of %s: %v", t.Name, err)}
+			return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read the request to renew %s: %v", t.Name, err)}
 		}
 	}
 	if said.TTL < 0 {
-		return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("ttl is %s, and has to be more than 0", time.Duration(said.TTL))}
+		return &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("ttl is %s; it must be more than 0", time.Duration(said.TTL))}
 	}
 	facts := of(t).Facts
 	for _, why := range []string{facts.Unreadable, facts.Unrenewed} {

@@ -79,8 +79,8 @@ func TestAPersonIsRefusedWhatEKCODoesNotRenew(t *testing.T) {
 	for _, test := range []struct{ name, input, rule, reason string }{
 		{ca.Name, `{"ttl":"24h"}`, RuleRenewable, "EKCO does not renew CAs"},
 		{registry.Name, ``, RuleRenewable, "it is empty"},
-		{"kurl-proxy", `{"ttl":"-1h"}`, fsm.RuleInput, "ttl is -1h0m0s, and has to be more than 0"},
-		{"kurl-proxy", `{"ttl":"soon"}`, fsm.RuleInput, `read what was said of the renewal of kurl-proxy: time: invalid duration "soon"`},
+		{"kurl-proxy", `{"ttl":"-1h"}`, fsm.RuleInput, "ttl is -1h0m0s; it must be more than 0"},
+		{"kurl-proxy", `{"ttl":"soon"}`, fsm.RuleInput, `read the request to renew kurl-proxy: time: invalid duration "soon"`},
 	} {
 		admitted, err := w.asks(test.name, test.input)
 		refused, is := errors.AsType[*fsm.RefusedError](err)

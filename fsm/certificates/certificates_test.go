@@ -219,11 +219,11 @@ func TestSwitchedOffNothingIsBegunAndWhatHasBegunEnds(t *testing.T) {
 
 func TestAnActionThatHasNotBegunEndsWhenItsReasonDoes(t *testing.T) {
 	for want, change := range map[string]func(w *world){
-		"somebody renewed the certificates": func(w *world) { w.observe(registry, w.facts(100*day, nil)) },
+		"another program renewed the certificates": func(w *world) { w.observe(registry, w.facts(100*day, nil)) },
 		"customer's own certificate now": func(w *world) {
 			w.observe(registry, w.facts(day, func(f *journal.CertificateFacts) { f.Foreign = true }))
 		},
-		"not there any more": func(w *world) { w.Gone(Machine, registry, "deleted") },
+		"no longer exist": func(w *world) { w.Gone(Machine, registry, "deleted") },
 		"": func(w *world) {
 			w.observe(registry, w.facts(day, func(f *journal.CertificateFacts) { f.Unreadable, f.Due = "x", false }))
 		},
@@ -258,7 +258,7 @@ func TestSomebodyWhoPutsBackAnOldOneTwiceIsNotFought(t *testing.T) {
 	}
 	w.observe(registry, w.facts(day, nil))
 	w.wants(registry, false)
-	if len(w.S.Refusals) != 1 || w.S.Refusals[0].Rule != fsm.RuleContested || !strings.Contains(w.S.Refusals[0].Reason, "look who writes the Secret") {
+	if len(w.S.Refusals) != 1 || w.S.Refusals[0].Rule != fsm.RuleContested || !strings.Contains(w.S.Refusals[0].Reason, "find out which program writes the Secret") {
 		t.Errorf("refused is %+v", w.S.Refusals)
 	}
 }
@@ -375,7 +375,7 @@ func TestWhatIsSeenIsSaidInOneLine(t *testing.T) {
 	w := newWorld(t)
 	facts := w.facts(day, func(f *journal.CertificateFacts) { f.Unreadable = "it is broken" })
 	said := row(t, journal.TypeThingObserved).Sentence(journal.Event{Subject: registry}, &journal.ThingObserved{Facts: w.JSON(facts)})
-	if want := "registry: the first of 2 certificates expires at 2026-03-02T12:01:00Z; it is broken; it is to be renewed"; !strings.HasSuffix(said, want) {
+	if want := "registry: the first of 2 certificates expires at 2026-03-02T12:01:00Z; it is broken; it is due"; !strings.HasSuffix(said, want) {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 }

@@ -69,13 +69,13 @@ func (m machine) Table() fsm.Table {
 		},
 		Transitions: []fsm.Transition{
 			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", m.Tells("they are being renewed")),
-			to("removed", Absent, "the Secret or the file is not there any more", m.TellsLost),
-			to("broken", Unreadable, "something is wrong with what the Secret or the file holds", tellsUnreadable),
-			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never touches")),
+			to("removed", Absent, "the Secret or file no longer exists", m.TellsLost),
+			to("broken", Unreadable, "the content of the Secret or file is invalid", tellsUnreadable),
+			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never changes")),
 			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", tellsUnrenewed),
-			to("unread", Unknown, "they were never read, as on a primary that was lost before EKCO's first start", tellsUnknown),
-			to("due", Due, "what remains of the validity of one is rotate_certs_ttl or less, or the primary has a better `kubelet-client`", tellsEnd),
-			to("valid", Valid, "nothing is to be done about them", tellsEnd),
+			to("unread", Unknown, "EKCO has not read them yet, as on a primary that was lost before EKCO's first start", tellsUnknown),
+			to("due", Due, "one of them expires within rotate_certs_ttl, or the primary has a better `kubelet-client`", tellsEnd),
+			to("valid", Valid, "none of them is due", tellsEnd),
 		},
 	}
 }
@@ -94,9 +94,9 @@ const unreadGrace = 24 * time.Hour
 func tellsUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	reason := of(t).unseen()
 	if reason == "" {
-		reason = "no program has looked at them yet"
+		reason = "they were not read yet"
 		if on := of(t).Facts.On; on != nil && !on.Ready {
-			reason += ": its node is away"
+			reason += ": the node is not ready"
 		}
 	}
 	return fsm.Telling{Reason: reason, Cause: t.Newest()}
@@ -167,11 +167,11 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case len(rec.Steps) > 0, t.FactsSeq == 0:
 		return ""
 	case t.GoneSeq != 0:
-		return "the certificates are not there any more"
+		return "the certificates no longer exist"
 	case facts.Foreign:
 		return "it is a customer's own certificate now"
 	case facts.Unreadable == "" && !facts.Due && err == nil && input.TTL == 0:
-		return "somebody renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
+		return "another program renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
 	}
 	return ""
 }
@@ -226,8 +226,8 @@ func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).Renewed
 
 // Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
-	return "somebody else puts back certificates of " + t.Name + " that expire soon",
-		"look who writes the Secret, such as a backup that is restored again and again"
+	return "another program restores certificates of " + t.Name + " that expire soon",
+		"find out which program writes the Secret, such as a backup that is restored again and again"
 }
 
 // Facts implements [fsm.Machine].

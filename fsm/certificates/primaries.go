@@ -31,7 +31,7 @@ func (c *certificates) unseen() string {
 	if c.Facts.On == nil || c.Looked.UID != c.Facts.On.UID || c.Looked.Missing == "" {
 		return ""
 	}
-	return "nobody could look at them last: " + c.Looked.Missing
+	return "the last check could not read them: " + c.Looked.Missing
 }
 
 func primaryKinds() []fsm.ActionKind {
@@ -255,7 +255,7 @@ func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Out
 		Missing string `json:"missing"`
 	}
 	if len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &left) != nil {
-		left.Missing = "the last look came to nothing"
+		left.Missing = "the last check has no result"
 	}
 	c, changed := of(t), step.Done() && len(left.Result.Rotated) > 0
 	switch {
@@ -278,9 +278,9 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 	request := journal.ActionRequested{Input: journal.PrimaryInput{UID: facts.On.UID, Address: facts.On.Address, Ends: facts.Ends()}}
 	switch last := t.Last[journal.ActionLookAtCertificates]; {
 	case kind.Name == journal.ActionRenewControlPlane:
-		request.Reason = "the first certificate of the control plane on " + node + " expires at " + fsm.Stamp(facts.Ends()) + "; those within rotate_certs_ttl are renewed, and API server, controller manager and scheduler restarted if one of theirs is"
+		request.Reason = "the first certificate of the control plane on " + node + " expires at " + fsm.Stamp(facts.Ends()) + "; EKCO renews those that expire within rotate_certs_ttl, and restarts the components that use them"
 	case last == nil || of(t).Looked.UID != facts.On.UID:
-		request.Reason = "nobody has looked at the certificates of this control plane yet"
+		request.Reason = "the certificates of this control plane were not read yet"
 	case of(t).startedSince(w):
 		request.Reason = "EKCO was started"
 	case of(t).Failed:
@@ -288,7 +288,7 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 	case facts.On.Again != "" && t.FactsSeq > last.Seq:
 		request.Reason = facts.On.Again
 	default:
-		request.Reason = "the last look was at " + fsm.Stamp(last.At)
+		request.Reason = "the last check was at " + fsm.Stamp(last.At)
 	}
 	return request, t.FactsSeq
 }
@@ -302,11 +302,11 @@ func obsoleteOnPrimary(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case err != nil, t.FactsSeq == 0 && t.GoneSeq == 0:
 		return ""
 	case t.GoneSeq != 0:
-		return "the node is no primary any more"
+		return "the node is no longer a primary"
 	case facts.On != nil && facts.On.UID != input.UID:
 		return "the node was replaced by another of its name"
 	case rec.Kind == journal.ActionRenewControlPlane && len(rec.Steps) == 0 && !facts.Due:
-		return "somebody renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
+		return "another program renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
 	}
 	return ""
 }

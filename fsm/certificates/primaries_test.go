@@ -99,7 +99,7 @@ func TestOnlyANodeThatIsAwayIsCalledSo(t *testing.T) {
 			t.Errorf("it is %s", state)
 		}
 		thing := w.S.Things[fsm.Key(p1)]
-		if reason := tellsUnknown(thing, thing.State, w.Now).Reason; strings.Contains(reason, "its node is away") == ready {
+		if reason := tellsUnknown(thing, thing.State, w.Now).Reason; strings.Contains(reason, "the node is not ready") == ready {
 			t.Errorf("ready %v: it is unknown because %q", ready, reason)
 		}
 	}
@@ -113,12 +113,12 @@ func TestSomebodyLooksAtEachPrimaryOnceADayAndAtEachStart(t *testing.T) {
 		t.Errorf("it is %s", state)
 	}
 	found := w.on(300*day, nil)
-	w.looks(p1, "nobody has looked", found)
+	w.looks(p1, "were not read yet", found)
 	w.looks(p1, "", found)
 	w.Pass(24*time.Hour - time.Minute)
 	w.looks(p1, "", found)
 	w.Pass(time.Minute)
-	w.looks(p1, "the last look was at", found)
+	w.looks(p1, "the last check was at", found)
 	w.Pass(time.Minute)
 	w.Write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "2"}})
 	w.Pass(time.Minute)
@@ -140,7 +140,7 @@ func TestALookFromBeforeAStartIsFollowedByAnother(t *testing.T) {
 	w.Pass(time.Minute)
 	w.Write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "2"}})
 	w.Pass(time.Minute)
-	w.looks(p1, "nobody has looked", found) // it ends
+	w.looks(p1, "were not read yet", found) // it ends
 	w.looks(p1, "EKCO was started", found)
 	w.looks(p1, "", found)
 }
@@ -149,7 +149,7 @@ func TestWhatIsSeenFromOutsideNeverDelaysALook(t *testing.T) {
 	w := newPrimaries(t)
 	w.P = w.P.With(Machine, Policy{Renew: true, Every: time.Minute})
 	w.observe(p1, w.on(0, nil))
-	w.looks(p1, "nobody has looked", w.on(300*day, nil))
+	w.looks(p1, "were not read yet", w.on(300*day, nil))
 	w.observe(p1, w.on(300*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" }))
 	w.Pass(time.Minute)
 	w.looks(p1, "its API server serves another certificate", w.on(300*day, nil))
@@ -159,13 +159,13 @@ func TestSomebodyLooksSoonerWhereSomethingIsWrong(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
 	troubled := w.on(300*day, func(f *journal.CertificateFacts) { f.Unreadable = "read x: it is empty" })
-	w.looks(p1, "nobody has looked", troubled)
+	w.looks(p1, "were not read yet", troubled)
 	if state := w.state(p1); state != Unreadable {
 		t.Errorf("it is %s", state)
 	}
 	w.Pass(time.Hour)
 	fine := w.on(300*day, nil)
-	w.looks(p1, "the last look", fine)
+	w.looks(p1, "the last check", fine)
 	w.observe(p1, w.on(300*day, func(f *journal.CertificateFacts) { f.On.Again = "ConfigMap kurl/rotate-certs is not there" }))
 	w.looks(p1, "", fine)
 	w.Pass(10 * time.Minute)
@@ -177,17 +177,17 @@ func TestSomebodyLooksSoonerWhereSomethingIsWrong(t *testing.T) {
 	if got := of(rec).Looked; got.Missing != "the image cannot be had" || got.UID != "uid-1" {
 		t.Errorf("it has %+v", got)
 	}
-	if shown := rec.Facts().(Facts).Unseen; shown != "nobody could look at them last: the image cannot be had" || !strings.Contains(strings.Join(rec.Details(&fsm.World{Now: w.Now}), "\n"), shown) {
+	if shown := rec.Facts().(Facts).Unseen; shown != "the last check could not read them: the image cannot be had" || !strings.Contains(strings.Join(rec.Details(&fsm.World{Now: w.Now}), "\n"), shown) {
 		t.Errorf("shown is %q", shown)
 	}
 	w.Pass(time.Hour)
-	w.looks(p1, "the last look", fine)
+	w.looks(p1, "the last check", fine)
 }
 
 func TestWhatIsDueOnAPrimaryIsRenewedAndLookedAt(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
-	w.looks(p1, "nobody has looked", w.on(5*day, nil))
+	w.looks(p1, "were not read yet", w.on(5*day, nil))
 	rec := w.openOn(p1, journal.ActionRenewControlPlane)
 	if rec == nil || w.state(p1) != Renewing {
 		t.Fatalf("it is %s: %+v", w.state(p1), w.S.Refusals)
@@ -200,7 +200,7 @@ func TestWhatIsDueOnAPrimaryIsRenewedAndLookedAt(t *testing.T) {
 	if w.openOn(p1, journal.ActionRenewControlPlane) != nil {
 		t.Error("it is renewed again before anybody has looked")
 	}
-	w.looks(p1, "the last look", w.on(365*day, nil))
+	w.looks(p1, "the last check", w.on(365*day, nil))
 	if w.openOn(p1, journal.ActionRenewControlPlane) != nil || w.state(p1) != Valid {
 		t.Errorf("it is %s", w.state(p1))
 	}
@@ -216,7 +216,7 @@ func TestAPrimaryIsNotRenewedTwiceWithoutALook(t *testing.T) {
 		w.P.DryRun = dry
 		w.observe(p1, w.on(5*day, nil))
 		if !dry {
-			w.looks(p1, "nobody has looked", w.on(5*day, nil))
+			w.looks(p1, "were not read yet", w.on(5*day, nil))
 		}
 		rec := w.openOn(p1, journal.ActionRenewControlPlane)
 		if rec == nil {
@@ -238,7 +238,7 @@ func TestAPrimaryIsNotRenewedTwiceWithoutALook(t *testing.T) {
 func TestWhatIsWrongWithOneDoesNotKeepTheOthersFromBeingRenewed(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
-	w.looks(p1, "nobody has looked", w.on(5*day, func(f *journal.CertificateFacts) { f.Unreadable = "read x: it is empty" }))
+	w.looks(p1, "were not read yet", w.on(5*day, func(f *journal.CertificateFacts) { f.Unreadable = "read x: it is empty" }))
 	if w.openOn(p1, journal.ActionRenewControlPlane) == nil {
 		t.Errorf("refused: %+v", w.S.Refusals)
 	}
@@ -253,7 +253,7 @@ func TestAPrimaryThatIsAwayIsDoneWhenItReturns(t *testing.T) {
 		t.Error("it is renewed")
 	}
 	w.observe(p1, w.on(5*day, nil))
-	w.looks(p1, "nobody has looked", w.on(5*day, nil))
+	w.looks(p1, "were not read yet", w.on(5*day, nil))
 	if w.openOn(p1, journal.ActionRenewControlPlane) == nil {
 		t.Error("it is not renewed")
 	}
@@ -261,13 +261,13 @@ func TestAPrimaryThatIsAwayIsDoneWhenItReturns(t *testing.T) {
 
 func TestWhatLostItsReasonOnAPrimaryIsTakenBack(t *testing.T) {
 	for why, change := range map[string]func(*world){
-		"somebody renewed the certificates": func(w *world) { w.observe(p1, w.on(300*day, nil)) },
-		"the node was replaced":             func(w *world) { w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.UID = "uid-9" })) },
-		"the node is no primary any more":   func(w *world) { w.Gone(Machine, p1, "deleted") },
+		"another program renewed the certificates": func(w *world) { w.observe(p1, w.on(300*day, nil)) },
+		"the node was replaced":                    func(w *world) { w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.UID = "uid-9" })) },
+		"the node is no longer a primary":          func(w *world) { w.Gone(Machine, p1, "deleted") },
 	} {
 		w := newPrimaries(t)
 		w.observe(p1, w.on(0, nil))
-		w.looks(p1, "nobody has looked", w.on(5*day, nil))
+		w.looks(p1, "were not read yet", w.on(5*day, nil))
 		if w.openOn(p1, journal.ActionRenewControlPlane) == nil {
 			t.Fatal("nothing is asked for")
 		}
@@ -283,7 +283,7 @@ func TestFailedRenewalTriggersLook(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
 	due := w.on(5*day, nil)
-	w.looks(p1, "nobody has looked", due)
+	w.looks(p1, "were not read yet", due)
 	const step = journal.StepRenewControlPlane + " p1"
 	rec := w.openOn(p1, journal.ActionRenewControlPlane)
 	write := func(payload journal.Payload) {
@@ -332,7 +332,7 @@ func TestFailedRenewalTriggersLook(t *testing.T) {
 	w.Pass(2 * day)
 	w.looks(p1, "", due)
 	w.End(rec, journal.OutcomeDone)
-	w.looks(p1, "the last look", w.on(365*day, nil))
+	w.looks(p1, "the last check", w.on(365*day, nil))
 	w.looks(p1, "", due)
 }
 
@@ -353,7 +353,7 @@ func TestADryRunSaysWhatWouldBeRenewedOnAPrimary(t *testing.T) {
 		w.P.DryRun = dry
 		w.observe(p1, w.on(5*day, nil))
 		rec := w.openOn(p1, journal.ActionRenewControlPlane)
-		if (rec != nil) != dry || dry && (!rec.Request.DryRun || !strings.HasSuffix(rec.Request.Reason, "API server, controller manager and scheduler restarted if one of theirs is")) {
+		if (rec != nil) != dry || dry && (!rec.Request.DryRun || !strings.HasSuffix(rec.Request.Reason, "and restarts the components that use them")) {
 			t.Errorf("dry run is %v: %+v", dry, rec)
 		}
 	}
@@ -370,10 +370,10 @@ func TestOnePrimaryIsRenewedAtATime(t *testing.T) {
 func TestANodeOfTheSameNameIsLookedAtAnew(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
-	w.looks(p1, "nobody has looked", w.on(300*day, nil))
+	w.looks(p1, "were not read yet", w.on(300*day, nil))
 	another := w.on(0, func(f *journal.CertificateFacts) { f.On.UID = "uid-9" })
 	w.observe(p1, another)
-	w.looks(p1, "nobody has looked", another)
+	w.looks(p1, "were not read yet", another)
 }
 
 // TestWhatIsSeenFromOutsideIsLookedAtOnce, however long it lasts: whoever takes away the ConfigMap again
@@ -382,7 +382,7 @@ func TestWhatIsSeenFromOutsideIsLookedAtOnce(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
 	odd := w.on(300*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" })
-	w.looks(p1, "nobody has looked", w.on(300*day, nil))
+	w.looks(p1, "were not read yet", w.on(300*day, nil))
 	w.observe(p1, odd)
 	w.Pass(10 * time.Minute)
 	rec := w.openOn(p1, journal.ActionLookAtCertificates)
@@ -427,7 +427,7 @@ func TestAStalledRenewalIsNotCalledRenewing(t *testing.T) {
 		if of == p1 {
 			w.observe(p1, w.on(0, nil))
 			facts = w.on(5*day, nil)
-			w.looks(p1, "nobody has looked", facts)
+			w.looks(p1, "were not read yet", facts)
 		}
 		w.observe(of, facts)
 		if state := w.state(of); state != Renewing {
@@ -448,7 +448,7 @@ func TestNoOtherPrimaryIsRenewedWhileOneIsLostInItsRenewal(t *testing.T) {
 	}
 	for _, of := range []journal.Subject{p1, p2} {
 		w.observe(of, due(true))
-		w.looks(of, "nobody has looked", due(true))
+		w.looks(of, "were not read yet", due(true))
 	}
 	first, second := w.openOn(p1, journal.ActionRenewControlPlane), w.openOn(p2, journal.ActionRenewControlPlane)
 	if first == nil || second == nil {
@@ -507,7 +507,7 @@ func TestNoOtherPrimaryIsRenewedAfterOneDidNotComeBack(t *testing.T) {
 	due := w.on(20*day, nil)
 	for _, of := range []journal.Subject{p1, p2} {
 		w.observe(of, due)
-		w.looks(of, "nobody has looked", due)
+		w.looks(of, "were not read yet", due)
 	}
 	const step = journal.StepRenewControlPlane + " p1"
 	first := w.openOn(p1, journal.ActionRenewControlPlane)
@@ -555,7 +555,7 @@ func (w *world) renewed(outcome journal.Outcome, rotated ...string) {
 	w.T.Helper()
 	for _, of := range []journal.Subject{p1, p2, p3} {
 		w.observe(of, w.due("uid-1", true))
-		w.looks(of, "nobody has looked", w.due("uid-1", true))
+		w.looks(of, "were not read yet", w.due("uid-1", true))
 	}
 	w.renewsAgain(nil, outcome, rotated...)
 }
@@ -620,7 +620,7 @@ func TestRenewalThatNeverSucceedsIsNotBlamedForLaterOutages(t *testing.T) {
 	w := newPrimaries(t)
 	for _, of := range []journal.Subject{p1, p2} {
 		w.observe(of, w.due("uid-1", true))
-		w.looks(of, "nobody has looked", w.due("uid-1", true))
+		w.looks(of, "were not read yet", w.due("uid-1", true))
 	}
 	const step = journal.StepRenewControlPlane + " p1"
 	rec := w.openOn(p1, journal.ActionRenewControlPlane)
@@ -715,7 +715,7 @@ func TestNodeLostDuringItsRenewalStopsOthersAfterItsEnd(t *testing.T) {
 	for outcome, by := range map[journal.Outcome][]string{journal.OutcomeDone: {"p1"}, journal.OutcomeSuperseded: {"p1"}, journal.OutcomeCancelled: nil} {
 		w := newPrimaries(t)
 		w.renewed(journal.OutcomeDone)
-		w.looks(p1, "the last look", w.due("uid-1", true))
+		w.looks(p1, "the last check", w.due("uid-1", true))
 		w.Pass(2 * troubled)
 		w.observe(p1, w.due("uid-1", true))
 		w.renewsAgain(func() {
@@ -736,7 +736,7 @@ func TestRenewalOfAnEarlierNodeIsNotBlamedOnItsSuccessor(t *testing.T) {
 	} {
 		w := newPrimaries(t)
 		w.renewed(journal.OutcomeDone)
-		w.looks(p1, "the last look", w.due("uid-1", true))
+		w.looks(p1, "the last check", w.due("uid-1", true))
 		w.Pass(2 * troubled)
 		w.renewsAgain(func() { w.observe(p1, successor(w)) }, journal.OutcomeDone, "admin.conf")
 		w.stopped("when the successor is " + name)

@@ -62,13 +62,13 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 		}
 	}
 	if facts.Due {
-		said = append(said, "it is to be renewed")
+		said = append(said, "it is due")
 	}
 	if facts.On != nil && len(said) == 0 {
-		said = append(said, "no program has looked at them yet")
+		said = append(said, "they were not read yet")
 	}
 	if facts.On != nil && !facts.On.Ready {
-		said = append(said, "its node is away")
+		said = append(said, "the node is not ready")
 	}
 	return words.Object(e.Subject) + ": " + strings.Join(said, "; ")
 }

@@ -78,9 +78,9 @@ func judgeForm(asked journal.CSR) *Verdict {
 	case asked.Unfit != "":
 		return refuse("form", "%s", asked.Unfit)
 	case asked.CommonName != asked.Requester:
-		return refuse("common name", "it is for %s, and was created by %s", orNobody(asked.CommonName), asked.Requester)
+		return refuse("common name", "its common name is %s, but %s created it", orEmpty(asked.CommonName), asked.Requester)
 	case !slices.Equal(asked.Organizations, []string{nodesGroup}):
-		return refuse("organization", "its organization is %s, not %s alone", orNobody(strings.Join(asked.Organizations, ", ")), nodesGroup)
+		return refuse("organization", "its organization is %s, not %s alone", orEmpty(strings.Join(asked.Organizations, ", ")), nodesGroup)
 	case asked.Emails > 0:
 		return refuse("e-mail", "it asks for e-mail addresses")
 	case asked.URIs > 0:
@@ -91,9 +91,9 @@ func judgeForm(asked journal.CSR) *Verdict {
 	return nil
 }
 
-func orNobody(name string) string {
+func orEmpty(name string) string {
 	if name == "" {
-		return "nobody"
+		return "empty"
 	}
 	return name
 }
@@ -111,7 +111,7 @@ func judgeKey(key journal.CSRKey) *Verdict {
 	case key.Kind == "ECDSA" && key.Bits < minCurve:
 		return refuse("key", "its curve has %d bits, which is less than %d", key.Bits, minCurve)
 	case key.Kind != "RSA" && key.Kind != "ECDSA" && key.Kind != "Ed25519":
-		return refuse("key", "its key is of kind %s, not RSA, ECDSA or Ed25519", orNobody(key.Kind))
+		return refuse("key", "its key is of kind %s, not RSA, ECDSA or Ed25519", orEmpty(key.Kind))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func reserved(name string) string {
 	case err == nil:
 		return reservedIP(ip)
 	case canonical == "localhost" || strings.HasPrefix(canonical, "localhost.") || strings.HasSuffix(canonical, ".localhost"):
-		return "every machine's own name"
+		return "a name of every machine"
 	case canonical == "kubernetes" || canonical == "kubernetes.default" || strings.HasPrefix(canonical, "kubernetes.default."):
 		return "the name of the Kubernetes API"
 	case strings.HasSuffix(canonical, ".svc") || strings.Contains(canonical, ".svc."):
@@ -176,7 +176,7 @@ func reservedIP(ip netip.Addr) string {
 	case ip.IsLinkLocalUnicast():
 		return "a link-local address"
 	case ip.IsMulticast(), ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return "no address of one machine"
+		return "a multicast or broadcast address"
 	}
 	return ""
 }
@@ -185,7 +185,7 @@ func reservedIP(ip netip.Addr) string {
 // single primary, clients reach the control plane under that node's own address or name.
 func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	if around.Unknown != "" {
-		return refuse("unknown", "it cannot be told whose its names are: %s", around.Unknown)
+		return refuse("unknown", "EKCO cannot check whose its names are: %s", around.Unknown)
 	}
 	for _, name := range asked.Names() {
 		for _, claim := range around.Cluster {

@@ -85,9 +85,9 @@ func (machine) Table() fsm.Table {
 		Transitions: []fsm.Transition{
 			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: toldApproved},
 			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: tells(func(r *Request) string { return r.verdict.Reason })},
-			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "none of its checks fails any more", Tells: tells(func(*Request) string { return "nothing is against it any more" })},
+			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "none of its checks fails any more", Tells: tells(func(*Request) string { return "none of its checks fails any more" })},
 			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: tells(func(r *Request) string { return r.Ended })},
-			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tells(func(*Request) string { return "it is looked at again" })},
+			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tells(func(*Request) string { return "EKCO checks it again" })},
 		},
 	}
 }
@@ -136,7 +136,7 @@ func (machine) Loaded(t *fsm.Thing) {
 // verdictOf judges a request, or what stands for the many that nobody looks at.
 func verdictOf(facts journal.CSRFacts) Verdict {
 	if facts.AtLeast > 0 {
-		return *refuse("many", "%s asks so often that EKCO does not look at %d or more of its requests; find out why", facts.Asked.Requester, facts.AtLeast)
+		return *refuse("many", "%s has created so many requests that EKCO does not check %d or more of them; find out why", facts.Asked.Requester, facts.AtLeast)
 	}
 	return Judge(facts.Asked, facts.Around)
 }

@@ -240,7 +240,7 @@ func TestManyRequestsOfOneAreOneThingThatIsRefused(t *testing.T) {
 	d.tell(of, journal.CSRFacts{Asked: journal.CSR{Requester: "system:node:w1"}, AtLeast: 100})
 	d.decided(of.Name + " Pending → Refused")
 	said := words.New(fsmcsr.Words).Sentence(d.Events[len(d.Events)-1].Decoded())
-	if !strings.Contains(said, "system:node:w1 asks so often that EKCO does not look at 100 or more of its requests") {
+	if !strings.Contains(said, "system:node:w1 has created so many requests that EKCO does not check 100 or more of them") {
 		t.Errorf("said is %q", said)
 	}
 }
@@ -293,10 +293,10 @@ func TestWhatIsSaidOfRequests(t *testing.T) {
 	}
 	all := strings.Join(said, "\n")
 	for _, want := range []string{
-		"good by system:node:w1 asks for w1, which is in order",
+		"good by system:node:w1 asks for w1; all its checks pass",
 		"bad by system:node:w1 asks for w1, 10.9.9.9; EKCO does not approve it: it asks for 10.9.9.9, which is not among the addresses of Node w1 (w1, 10.0.0.1)",
 		"early by system:node:w1 asks for w1; it has to wait: Node w1 has no addresses yet",
-		"bad does not wait for a decision any more: denied",
+		"bad is no longer pending: denied",
 		"Pending → Gone: denied",
 	} {
 		if !strings.Contains(all, want) {

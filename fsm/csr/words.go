@@ -30,7 +30,7 @@ var Words = words.Component{
 			}),
 		},
 		{Type: journal.TypeThingGone, About: Kind, Tone: words.Faint, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
-			return fmt.Sprintf("%s does not wait for a decision any more: %s", words.Object(e.Subject), p.Reason)
+			return fmt.Sprintf("%s is no longer pending: %s", words.Object(e.Subject), p.Reason)
 		})},
 	},
 }
@@ -53,7 +53,7 @@ func observed(e journal.Event, p *journal.ThingObserved) string {
 		text += fmt.Sprintf(" by %s asks for %s", facts.Asked.Requester, asksFor(facts.Asked))
 	}
 	if facts.Untold > 0 {
-		text += fmt.Sprintf(", after %s that nobody was told of", words.Count(facts.Untold, "change"))
+		text += fmt.Sprintf(", after %s that were not recorded", words.Count(facts.Untold, "change"))
 	}
 	switch verdict.Answer {
 	case Unfit:
@@ -61,7 +61,7 @@ func observed(e journal.Event, p *journal.ThingObserved) string {
 	case Waits:
 		return text + "; it has to wait: " + verdict.Reason
 	}
-	return text + ", which is in order"
+	return text + "; all its checks pass"
 }
 
 // shownNames is how many names are shown.

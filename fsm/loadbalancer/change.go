@@ -51,7 +51,7 @@ var ChangeWords = words.Component{
 		{
 			Type: journal.TypeThingObserved, About: journal.Kubeconfigs.Kind, Tone: words.Faint,
 			Sentence: words.Of(func(journal.Event, *journal.ThingObserved) string {
-				return "somebody wants the kubelets led to another address"
+				return "requested: point all kubelets to another API server address"
 			}),
 		},
 	},
@@ -102,17 +102,17 @@ func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 func (changer) Table() fsm.Table {
 	told := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		k := kubeconfigsOf(t)
-		return fsm.Telling{Reason: strings.TrimSuffix("they are led to "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
+		return fsm.Telling{Reason: strings.TrimSuffix("the requested address is "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
 	}
 	partly := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		k := kubeconfigsOf(t)
 		if k.Asked.Server == "" {
 			return fsm.Telling{Cause: t.Newest()} // there was only a dry run
 		}
-		return fsm.Telling{Reason: strings.TrimSuffix("not all kubelets are led to "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
+		return fsm.Telling{Reason: strings.TrimSuffix("not all kubelets use "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
 	}
 	return fsm.Table{
-		Name: ChangeMachine, Title: "where kubelets find the API server",
+		Name: ChangeMachine, Title: "the API server address of the kubelets",
 		About:   "One entry, `cluster`, after the first `ekco change-load-balancer`: the kubeconfigs of all nodes.",
 		Initial: string(Partly),
 		Attention: map[journal.State]fsm.Attention{Partly: {
@@ -121,7 +121,7 @@ func (changer) Table() fsm.Table {
 		Transitions: []fsm.Transition{
 			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: told},
 			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes have the address, and their kubelets are back", Tells: told},
-			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is left, or the action ended early", Tells: partly},
+			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is not done, or the action ended early", Tells: partly},
 		},
 	}
 }
@@ -157,7 +157,7 @@ func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Re
 	}
 	if open := s.OpenOf(fsm.Key(t.Subject), request.Kind); open != nil {
 		if asked, err := journal.InputOf[journal.KubeconfigsInput](open.Request); err == nil && !asked.Same(input) {
-			return fsm.Refuse(t, request, fsm.RuleOneAtATime, fmt.Sprintf("%s is open, %s; ask again when it has ended, or run \"ekco cancel %s\" first", open.ID, asWords(asked), open.ID))
+			return fsm.Refuse(t, request, fsm.RuleOneAtATime, fmt.Sprintf("%s is open and %s; run this again when it has ended, or run \"ekco cancel %s\" first", open.ID, asWords(asked), open.ID))
 		}
 	}
 	return fsm.AdmitPresent(s, p, now, request)
@@ -189,7 +189,7 @@ func readChange(request fsm.Request) (input journal.KubeconfigsInput, err error)
 		return input, &fsm.UnknownError{Machine: ChangeMachine, Name: request.Name, Near: []string{journal.Kubeconfigs.Name}}
 	}
 	if err := json.Unmarshal(request.Input, &input); err != nil || input.Server == "" {
-		return input, &fsm.RefusedError{Rule: fsm.RuleInput, Reason: "it is not said where the kubelets are to be led"}
+		return input, &fsm.RefusedError{Rule: fsm.RuleInput, Reason: "the request names no API server address"}
 	}
 	slices.Sort(input.Exclude)
 	return input, nil
@@ -228,12 +228,12 @@ func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 
 // asWords says where a change leads.
 func asWords(input journal.KubeconfigsInput) string {
-	said := "which leads to " + input.Server
+	said := "points the kubelets to " + input.Server
 	if input.Internal {
 		said += " with --internal"
 	}
 	if len(input.Exclude) > 0 {
-		said += ", all but " + strings.Join(input.Exclude, ", ")
+		said += ", except on " + strings.Join(input.Exclude, ", ")
 	}
 	return said
 }
@@ -244,7 +244,7 @@ func (changer) Details(t *fsm.Thing, _ *fsm.World) []string {
 	if k.Asked.Server == "" {
 		return nil
 	}
-	lines := []string{"the last change, " + asWords(k.Asked)}
+	lines := []string{"the last change " + asWords(k.Asked)}
 	if k.Left != "" {
 		lines = append(lines, k.Left)
 	}

@@ -75,7 +75,7 @@ func TestAChangeIsOnlyDoneWhenAPersonAsksForItAndKeptAfterwards(t *testing.T) {
 	c.ends(journal.OutcomeDone, "node w1 is left alone: it is away")
 	c.is(Partly)
 	thing := c.S.Things[fsm.Key(journal.Kubeconfigs)]
-	if got := thing.Details(fsm.Look(c.S, c.P, c.Now)); !slices.Equal(got, []string{"the last change, which leads to https://lb", "node w1 is left alone: it is away"}) {
+	if got := thing.Details(fsm.Look(c.S, c.P, c.Now)); !slices.Equal(got, []string{"the last change points the kubelets to https://lb", "node w1 is left alone: it is away"}) {
 		t.Errorf("details are %q", got)
 	}
 	c.Pass(24 * time.Hour)
@@ -102,7 +102,7 @@ func TestAnotherChangeIsRefusedWhileOneIsOpenAndTheSameJoins(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, other := range []journal.KubeconfigsInput{lb, {Server: "https://other", Internal: true}} {
-		if _, err := c.asks("cli:b", other); !errors.Is(err, fsm.ErrRefused) || !strings.Contains(err.Error(), asked.Action+" is open, which leads to https://lb with --internal; ask again when it has ended") {
+		if _, err := c.asks("cli:b", other); !errors.Is(err, fsm.ErrRefused) || !strings.Contains(err.Error(), asked.Action+" is open and points the kubelets to https://lb with --internal; run this again when it has ended") {
 			t.Error(err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestAnotherChangeIsRefusedWhileOneIsOpenAndTheSameJoins(t *testing.T) {
 func TestAChangeThatIsNotSaidIsRefused(t *testing.T) {
 	c := newChanges(t)
 	for want, request := range map[string]fsm.Request{
-		"it is not said where": {Name: journal.Kubeconfigs.Name},
+		"names no API server":  {Name: journal.Kubeconfigs.Name},
 		"did you mean cluster": {Name: "clustre", Input: json.RawMessage(`{"server":"https://lb"}`)},
 	} {
 		request.Kind = journal.ActionChangeLoadBalancer

@@ -73,7 +73,7 @@ func TestWhatIsGoneIsLeftAlone(t *testing.T) {
 	w.see("w1", true)
 	w.open()
 	w.gone("w1")
-	w.wants("update p1 10.0.0.1", "update w1 10.0.0.1: the load balancer is no business of EKCO's any more: the node was deleted")
+	w.wants("update p1 10.0.0.1", "update w1 10.0.0.1: EKCO no longer manages the load balancer: the node was deleted")
 }
 
 // TestANodeThatIsAwayIsNeitherRestartedNorLookedAt: what is asked for would end at once, and be asked for
@@ -365,7 +365,7 @@ func TestAStalledChangeOfALostNodeStays(t *testing.T) {
 	rec := w.Open(journal.LoadBalancer("w10"))
 	w.Write(journal.Draft{
 		Type: journal.TypeActionStalled, Subject: rec.Subject, Action: rec.ID,
-		Payload: journal.ActionStalled{Step: journal.StepWriteLoadBalancer + " w10", Reason: "its node is away"},
+		Payload: journal.ActionStalled{Step: journal.StepWriteLoadBalancer + " w10", Reason: "the node is not ready"},
 	})
 	w.see("w10", false)
 	w.set(func(p *Policy) { p.Layout = "l3" })

@@ -96,13 +96,13 @@ func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionNoteLoadBalancers, Due: due, Rank: t.Since, Change: &journal.Change{
-		Key: "list", Field: "what ConfigMap " + t.Name + " says", From: l.Facts.Sum, To: journal.SumOfLoadBalancers(s.says),
+		Key: "list", Field: "the content of ConfigMap " + t.Name, From: l.Facts.Sum, To: journal.SumOfLoadBalancers(s.says),
 	}})
 }
 
 func (l *list) request(s *sum) journal.ActionRequested {
 	return journal.ActionRequested{
-		Reason: "all nodes that are ready and not paused have their load balancer in step",
+		Reason: "the load balancers of all nodes that are ready and not paused are up to date",
 		Input:  journal.LoadBalancerListInput{UID: l.Facts.UID, List: s.says},
 	}
 }
@@ -113,9 +113,9 @@ func (l *list) obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case err != nil, t.Newest() == 0:
 		return ""
 	case t.GoneSeq != 0:
-		return "it is no business of EKCO's any more: " + l.Lost
+		return "EKCO no longer manages it: " + l.Lost
 	case len(rec.Steps) == 0 && l.Facts.UID != input.UID:
-		return "it was deleted, or made, by somebody else"
+		return "another program deleted or created it"
 	}
 	return ""
 }
@@ -128,9 +128,9 @@ func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
 	case err != nil, s.list == nil, len(rec.Steps) > 0 && rec.Stalled == nil:
 		return ""
 	case !s.settled(w):
-		return "a node is not in step any more"
+		return "the load balancer of a node is out of date"
 	case input.List != s.says:
-		return "there are other nodes by now"
+		return "the nodes have changed"
 	}
 	return ""
 }
@@ -145,5 +145,5 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	if b.Proved.Image != "" {
 		runs = "with " + b.Proved.Image
 	}
-	return []string{fmt.Sprintf("leads to %s, %s, looked at last at %s", strings.Join(b.Proved.Input.Primaries, ", "), runs, fsm.Stamp(looked(t)))}
+	return []string{fmt.Sprintf("forwards to %s, %s, last checked at %s", strings.Join(b.Proved.Input.Primaries, ", "), runs, fsm.Stamp(looked(t)))}
 }

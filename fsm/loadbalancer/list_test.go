@@ -54,7 +54,7 @@ func TestTheListIsWrittenWhenAllThatAreReadyAreInStepAndWhoDeletesItHasAllWritte
 	w.wants()
 	w.seeList("", "")
 	w.wants("update w1 10.0.0.1")
-	if reason := w.Open(journal.LoadBalancer("w1")).Request.Reason; reason != "ConfigMap kurl/update-internallb is not there, or is another one than EKCO wrote: everything is written again" {
+	if reason := w.Open(journal.LoadBalancer("w1")).Request.Reason; reason != "another program deleted or changed ConfigMap kurl/update-internallb: everything is written again" {
 		t.Error(reason)
 	}
 	w.ends("w1", journal.OutcomeDone)
@@ -109,11 +109,11 @@ func TestTheListIsNotWrittenOnceANodeIsNotInStepOrTheListAnotherOne(t *testing.T
 		change func(*world)
 		why    string
 	}{
-		"a primary joins":         {func(w *world) { w.see("p2", true) }, "a node is not in step any more"},
-		"a node is there":         {func(w *world) { w.see("w9", false) }, "there are other nodes by now"},
-		"somebody deletes it":     {func(w *world) { w.seeList("", "") }, "it was deleted, or made, by somebody else"},
-		"it is switched off":      {func(w *world) { w.set(func(p *Policy) { p.Enabled = false }) }, "enable_internal_load_balancer is off; what is on the node stays as it is"},
-		"it is nobody's business": {func(w *world) { w.Gone(Machine, listSubject, "so it is") }, "it is no business of EKCO's any more: so it is"},
+		"a primary joins":         {func(w *world) { w.see("p2", true) }, "the load balancer of a node is out of date"},
+		"a node is there":         {func(w *world) { w.see("w9", false) }, "the nodes have changed"},
+		"somebody deletes it":     {func(w *world) { w.seeList("", "") }, "another program deleted or created it"},
+		"it is switched off":      {func(w *world) { w.set(func(p *Policy) { p.Enabled = false }) }, "enable_internal_load_balancer is off; the files on the node stay as they are"},
+		"it is nobody's business": {func(w *world) { w.Gone(Machine, listSubject, "so it is") }, "EKCO no longer manages it: so it is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -150,7 +150,7 @@ func TestSomebodyElseWhoWritesTheListIsNotFought(t *testing.T) {
 			yield(refusal.Rule + ": " + refusal.Reason)
 		}
 	})
-	if len(refused) != 1 || !strings.HasPrefix(refused[0], "Contested: somebody else keeps changing what ConfigMap kurl/update-internallb says") {
+	if len(refused) != 1 || !strings.HasPrefix(refused[0], "Contested: another program keeps changing the content of ConfigMap kurl/update-internallb") {
 		t.Errorf("refused is %q", refused)
 	}
 }

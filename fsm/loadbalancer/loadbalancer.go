@@ -330,11 +330,11 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case err != nil, t.Newest() == 0:
 		return ""
 	case t.GoneSeq != 0:
-		return "the load balancer is no business of EKCO's any more: " + b.Lost
+		return "EKCO no longer manages the load balancer: " + b.Lost
 	case b.Facts.NodeUID != input.NodeUID:
 		return "the node was replaced by another of its name"
 	case !b.Facts.Ready && !begun(t.Name, rec):
-		return "the node is not ready; its load balancer is brought in step when it is"
+		return "the node is not ready; EKCO updates its load balancer when it is"
 	}
 	return ""
 }

@@ -95,7 +95,7 @@ func TestWhatAChangeHasWrittenTooIsWrittenAgain(t *testing.T) {
 	} else {
 		w.End(again, journal.OutcomeDone)
 	}
-	w.reasons("change-load-balancer has written it too, with the primaries of its beginning; the primaries are 10.0.0.1", "p1")
+	w.reasons("change-load-balancer wrote it, with the primaries at the time of its request; the primaries are 10.0.0.1", "p1")
 	w.settles()
 	w.End(change(false), journal.OutcomeDone)
 	w.wants()
@@ -131,7 +131,7 @@ func TestAStragglerIsDoneWhenItReturnsAndHoldsUpNobody(t *testing.T) {
 	w.see("w1", true)
 	w.wants("update w1 10.0.0.1")
 	w.see("w1", false)
-	w.wants("update w1 10.0.0.1: the node is not ready; its load balancer is brought in step when it is")
+	w.wants("update w1 10.0.0.1: the node is not ready; EKCO updates its load balancer when it is")
 	w.ends("w1", journal.OutcomeCancelled)
 	w.wants()
 	w.see("w1", true)
@@ -226,7 +226,7 @@ func TestANodeOfTheSameNameIsAnother(t *testing.T) {
 	w.Decide()
 	rec := w.Open(journal.LoadBalancer("w1"))
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
-	if err != nil || input.NodeUID != "uid-other" || rec.Request.Reason != "nothing is proved of it yet; the primaries are 10.0.0.1" {
+	if err != nil || input.NodeUID != "uid-other" || rec.Request.Reason != "it was not verified yet; the primaries are 10.0.0.1" {
 		t.Errorf("%v: %+v, %s", err, input, rec.Request.Reason)
 	}
 	w.see("w1", true)
@@ -279,7 +279,7 @@ func TestSwitchedOffItIsLeftAsItIs(t *testing.T) {
 	w.see("p2", true)
 	w.open()
 	w.set(func(p *Policy) { p.Enabled = false })
-	w.wants("update p2 10.0.0.1 10.0.0.2: enable_internal_load_balancer is off; what is on the node stays as it is")
+	w.wants("update p2 10.0.0.1 10.0.0.2: enable_internal_load_balancer is off; the files on the node stay as they are")
 	w.ends("p2", journal.OutcomeCancelled)
 	w.Pass(time.Hour)
 	w.wants()

@@ -46,12 +46,12 @@ func TestWhatIsInStepIsLookedAtOnceADayOneAfterTheOther(t *testing.T) {
 	w.wants()
 	w.Pass(time.Second)
 	for _, name := range []string{"p1", "w1", "w2"} {
-		w.reasons("it is looked at once a day, the last time at "+last, name)
+		w.reasons("daily check; the last one was at "+last, name)
 		w.ends(name, journal.OutcomeDone)
 	}
 	w.wants()
 	if details := w.S.Things[fsm.Key(journal.LoadBalancer("w1"))].Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(details, []string{
-		"leads to 10.0.0.1, with haproxy:1, looked at last at " + fsm.Stamp(w.Now),
+		"forwards to 10.0.0.1, with haproxy:1, last checked at " + fsm.Stamp(w.Now),
 	}) {
 		t.Errorf("details are %q", details)
 	}
@@ -99,12 +99,12 @@ func TestAPausedNodeDoesNotDelayTheDailyLooksAtOthers(t *testing.T) {
 	w.Write(paused)
 	w.Pass(24 * time.Hour)
 	for _, name := range []string{"w1", "w2"} {
-		w.reasons("it is looked at once a day, the last time at "+last, name)
+		w.reasons("daily check; the last one was at "+last, name)
 		w.ends(name, journal.OutcomeDone)
 	}
 	w.wants()
 	w.Pass(time.Hour)
-	w.reasons("it is looked at once a day, the last time at "+last, "p1")
+	w.reasons("daily check; the last one was at "+last, "p1")
 }
 
 func TestAPausedNodeDoesNotHoldUpARollout(t *testing.T) {
@@ -211,7 +211,7 @@ func TestWhatIsSaidOfWhatIsUndone(t *testing.T) {
 			"HAProxy on node p1 restarts or ends each time after EKCO has checked its files",
 			"check the log of pod haproxy-p1 in kube-system, and find out what else writes /etc/haproxy/haproxy.cfg",
 		},
-		"image": {"somebody else keeps changing the image of HAProxy on node p1 from haproxy:1", "find out who does"},
+		"image": {"another program keeps changing the image of HAProxy on node p1 from haproxy:1", "find out which program does"},
 	} {
 		what, advice := machine{}.Disputed(&fsm.Thing{Subject: journal.LoadBalancer("p1")}, &journal.Change{
 			Key: key, Field: "the image of HAProxy on node p1", From: "haproxy:mine", To: "haproxy:1",

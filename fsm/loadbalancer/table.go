@@ -10,7 +10,7 @@ import (
 )
 
 // Off is why nothing is done where it is switched off.
-const Off = "enable_internal_load_balancer is off; what is on the node stays as it is"
+const Off = "enable_internal_load_balancer is off; the files on the node stay as they are"
 
 func kinds() []fsm.ActionKind {
 	off := func(p fsm.Policy) string {
@@ -44,11 +44,11 @@ func (machine) Table() fsm.Table {
 			"to run with the current primaries and manifest. The ConfigMap `update-internallb` is InStep when it lists the present nodes.",
 		Initial: string(Behind), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Tells: tells("it is brought in step")},
+			{Event: "update", From: fsm.Names(Behind, InStep), To: string(Updating), When: "an update-load-balancer, restart-load-balancer or note-load-balancers action is open", Tells: tells("EKCO updates or checks it")},
 			{Event: "reached", From: fsm.Names(Behind, Updating), To: string(InStep), When: "HAProxy was verified to run with the primaries, the image and the file version; the ConfigMap is up to date", Tells: toldReached},
 			{Event: "behind", From: fsm.Names(InStep, Updating), To: string(Behind), When: "another primary, image or file version is wanted, HAProxy was restarted, or its state is not verified; the ConfigMap is out of date", Tells: toldBehind},
 			{Event: "removed", From: fsm.Names(Behind, Updating, InStep), To: string(Removed), When: "the node is gone, or enable_internal_load_balancer is off", Tells: toldLost},
-			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "the node exists again, and enable_internal_load_balancer is on", Tells: tells("there is such a node again")},
+			{Event: "back", From: fsm.Names(Removed), To: string(Behind), When: "the node exists again, and enable_internal_load_balancer is on", Tells: tells("the node exists again")},
 		},
 	}
 }
@@ -61,16 +61,16 @@ func tells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling
 
 func toldReached(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
 	if listOf(t) != nil {
-		return tells("it says which nodes have their load balancer in step")(t, at, now)
+		return tells("it lists the present nodes")(t, at, now)
 	}
 	return tells("HAProxy runs with the wanted files")(t, at, now)
 }
 
 func toldBehind(t *fsm.Thing, at journal.State, now time.Time) fsm.Telling {
 	if listOf(t) != nil {
-		return tells("it does not say which nodes have their load balancer in step")(t, at, now)
+		return tells("it does not list the present nodes")(t, at, now)
 	}
-	return tells("it is not verified that it runs with the wanted files")(t, at, now)
+	return tells("HAProxy was not verified to run with the wanted files")(t, at, now)
 }
 
 func toldLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
@@ -85,7 +85,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	b, shall, p := of(t), s.shall(w, t), policyOf(w.Policy)
 	switch proved := b.Proved; {
 	case proved == nil:
-		return "nothing is proved of it yet; " + primariesAre(shall.Primaries)
+		return "it was not verified yet; " + primariesAre(shall.Primaries)
 	case kind == journal.ActionRestartLoadBalancer && proved.Image == "":
 		return fmt.Sprintf("there is no HAProxy on the node; it should have image %s", p.Image)
 	case kind == journal.ActionRestartLoadBalancer:
@@ -93,19 +93,19 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	case proved.Input.Layout != shall.Layout:
 		return "this version of EKCO writes its configuration in another way; " + primariesAre(shall.Primaries)
 	case !proved.Input.Serves(shall):
-		return fmt.Sprintf("%s, and it leads to %s", primariesAre(shall.Primaries), strings.Join(proved.Input.Primaries, ", "))
+		return fmt.Sprintf("%s, and HAProxy forwards to %s", primariesAre(shall.Primaries), strings.Join(proved.Input.Primaries, ", "))
 	case proved.Asked < s.overwritten:
-		return "change-load-balancer has written it too, with the primaries of its beginning; " + primariesAre(shall.Primaries)
+		return "change-load-balancer wrote it, with the primaries at the time of its request; " + primariesAre(shall.Primaries)
 	case proved.Asked < s.again():
-		return fmt.Sprintf("ConfigMap %s is not there, or is another one than EKCO wrote: "+writtenAgain, s.list.Name)
+		return fmt.Sprintf("another program deleted or changed ConfigMap %s: "+writtenAgain, s.list.Name)
 	case b.Worse:
-		return "the node is ready again, which was lost soon after its load balancer was changed: it is verified"
+		return "the node was lost soon after its load balancer was changed, and is ready again: EKCO verifies it"
 	case restarted(t) && b.Facts.Started.IsZero():
 		return "HAProxy does not run on the node any more"
 	case restarted(t):
 		return "HAProxy was restarted on the node at " + fsm.Stamp(b.Facts.Started)
 	}
-	return "it is looked at once a day, the last time at " + fsm.Stamp(looked(t))
+	return "daily check; the last one was at " + fsm.Stamp(looked(t))
 }
 
 // mostNamed is how many primaries are named in a sentence.

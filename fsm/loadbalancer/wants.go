@@ -99,13 +99,13 @@ func lookDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
 
 // startedAnew returns the change by which EKCO counts how often HAProxy restarts after a check.
 func startedAnew(t *fsm.Thing) *journal.Change {
-	return &journal.Change{Key: "started", Field: "what HAProxy on node " + t.Name + " runs with"}
+	return &journal.Change{Key: "started", Field: "the files of HAProxy on node " + t.Name}
 }
 
 // Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
 	if change.Key != "started" {
-		return fmt.Sprintf("somebody else keeps changing %s from %s", change.Field, change.To), "find out who does"
+		return fmt.Sprintf("another program keeps changing %s from %s", change.Field, change.To), "find out which program does"
 	}
 	return fmt.Sprintf("HAProxy on node %s restarts or ends each time after EKCO has checked its files", t.Name),
 		fmt.Sprintf("check the log of pod haproxy-%s in kube-system, and find out what else writes /etc/haproxy/haproxy.cfg", t.Name)

@@ -48,7 +48,7 @@ func rows(kind string, seen func(journal.Event, *journal.ThingObserved) string) 
 		words.Transition(kind, words.IsNow("")),
 		{Type: journal.TypeThingObserved, About: kind, Tone: words.Faint, Sentence: words.Of(seen)},
 		{Type: journal.TypeThingGone, About: kind, Sentence: words.Of(func(e journal.Event, p *journal.ThingGone) string {
-			return words.Object(e.Subject) + " is looked after no more" + words.Because(p.Reason)
+			return words.Object(e.Subject) + " is no longer managed" + words.Because(p.Reason)
 		})},
 	}
 }
@@ -60,11 +60,11 @@ func seenList(e journal.Event, p *journal.ThingObserved) string {
 	}
 	switch {
 	case facts.UID == "":
-		return words.Object(e.Subject) + " is not there: everything is to be written again"
+		return words.Object(e.Subject) + " does not exist: EKCO writes all load balancers again"
 	case facts.Sum == "":
 		return words.Object(e.Subject) + " is empty"
 	}
-	return words.Object(e.Subject) + " names nodes"
+	return words.Object(e.Subject) + " lists nodes"
 }
 
 func seen(e journal.Event, p *journal.ThingObserved) string {

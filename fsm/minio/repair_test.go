@@ -84,7 +84,7 @@ func TestARepairIsNotRepeatedBeforeItIsSeenAndIsNoFight(t *testing.T) {
 	}
 	w.wants(repair, false)
 	if len(w.S.Refusals) != 1 || w.S.Refusals[0].Rule != fsm.RuleContested ||
-		!strings.Contains(w.S.Refusals[0].Reason, "somebody else keeps changing where Service minio leads back to nowhere") {
+		!strings.Contains(w.S.Refusals[0].Reason, "another program keeps changing where Service minio leads back to nowhere") {
 		t.Errorf("refused is %+v", w.S.Refusals)
 	}
 }

@@ -145,7 +145,7 @@ func TestSomebodyWhoLowersTheReplicasTwiceIsNotFought(t *testing.T) {
 		}
 		w.wants(scaling, false)
 		if len(w.S.Refusals) != 1 || w.S.Refusals[0].Rule != fsm.RuleContested ||
-			!strings.Contains(w.S.Refusals[0].Reason, "somebody else keeps changing the replicas of StatefulSet minio/ha-minio back to 0") {
+			!strings.Contains(w.S.Refusals[0].Reason, "another program keeps changing the replicas of StatefulSet minio/ha-minio back to 0") {
 			t.Errorf("refused is %+v", w.S.Refusals)
 		}
 		w.Pass(time.Hour)

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrExternalCA is wrapped where the key of a CA is not on the host: somebody else signs.
-var ErrExternalCA = errors.New("the CA is external: its key is not here, so that EKCO cannot sign; have a certificate made where the key is")
+var ErrExternalCA = errors.New("the CA is external: its key is not on this host, so EKCO cannot sign; create the certificate where the key is")
 
 // Authority is a CA that can sign.
 type Authority struct {
@@ -57,11 +57,11 @@ func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	}
 	switch {
 	case !ca.IsCA, ca.KeyUsage != 0 && ca.KeyUsage&x509.KeyUsageCertSign == 0:
-		return Authority{}, fmt.Errorf("%s (%s) is no CA", certificate.Name, Called(ca))
+		return Authority{}, fmt.Errorf("%s (%s) is not a CA", certificate.Name, Called(ca))
 	case at.After(ca.NotAfter):
 		return Authority{}, fmt.Errorf("the CA %s (%s) expired at %s; nothing that it signs is valid", certificate.Name, Called(ca), stamp(ca.NotAfter))
 	case at.Before(ca.NotBefore):
-		return Authority{}, fmt.Errorf("the CA %s (%s) is not valid before %s; look at the clock", certificate.Name, Called(ca), stamp(ca.NotBefore))
+		return Authority{}, fmt.Errorf("the CA %s (%s) is not valid before %s; check the clock", certificate.Name, Called(ca), stamp(ca.NotBefore))
 	}
 	return Authority{Certificate: ca, Key: signer, Others: others}, nil
 }

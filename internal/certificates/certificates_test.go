@@ -153,11 +153,11 @@ func TestBadInputIsRefusedByFileAndBlock(t *testing.T) {
 		},
 		"a CA that is not valid yet": {
 			try:  func() error { _, err := NewAuthority(p.caFile, p.caKeyFile, now.Add(-3*Year)); return err },
-			want: []string{"ca.crt", "look at the clock"},
+			want: []string{"ca.crt", "check the clock"},
 		},
 		"what is no CA": {
 			try:  func() error { _, err := NewAuthority(p.leafFile, p.leafKeyOf, now); return err },
-			want: []string{"registry.crt", "is no CA"},
+			want: []string{"registry.crt", "is not a CA"},
 		},
 		"a CA with the key of another": {
 			try:  func() error { _, err := NewAuthority(p.caFile, p.otherKeyOf, now); return err },
@@ -179,7 +179,7 @@ func TestBadInputIsRefusedByFileAndBlock(t *testing.T) {
 		"garbage behind":             {try: one(p.leafFile.Content, []byte("garbage")), want: []string{"x.crt", "after PEM block 1", "7 bytes"}},
 		"garbage between":            {try: chain(p.leafFile.Content, broken, p.caFile.Content), want: []string{"x.crt", "block 2"}},
 		"a broken block alone":       {try: one(broken), want: []string{"x.crt", "no PEM block"}},
-		"a certificate of other DER": {try: one(pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: []byte("x")})), want: []string{"x.crt", "PEM block 1 is no certificate"}},
+		"a certificate of other DER": {try: one(pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: []byte("x")})), want: []string{"x.crt", "PEM block 1 is not a certificate"}},
 		"a key for a certificate":    {try: one(p.leafKeyOf.Content), want: []string{"x.crt", "PEM block 1 is a EC PRIVATE KEY"}},
 		"a certificate for a key":    {try: key(p.leafFile.Content), want: []string{"x.key", "it is a CERTIFICATE, want a private key"}},
 		"two keys":                   {try: key(p.leafKeyOf.Content, p.otherKeyOf.Content), want: []string{"x.key", "2 PEM blocks"}},
@@ -191,11 +191,11 @@ func TestBadInputIsRefusedByFileAndBlock(t *testing.T) {
 			try:  key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x")})),
 			want: []string{"x.key", "encrypted"}, is: ErrEncrypted,
 		},
-		"a key that is none": {try: key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Bytes: []byte("secret")})), want: []string{"x.key", "is called a RSA PRIVATE KEY"}},
+		"a key that is none": {try: key(pem.EncodeToMemory(&pem.Block{Type: blockRSA, Bytes: []byte("secret")})), want: []string{"x.key", "its type is RSA PRIVATE KEY, but its content is not"}},
 		"empty":              {try: one([]byte(" \n")), want: []string{"x.crt", "it is empty"}},
 		"an empty key":       {try: key(), want: []string{"x.key", "it is empty"}},
 		"a symbolic link":    {try: func() error { _, err := ReadFile(link); return err }, want: []string{"link.crt", "symbolic link"}, is: ErrLink},
-		"a directory":        {try: func() error { _, err := ReadFile(dir); return err }, want: []string{dir, "no file"}},
+		"a directory":        {try: func() error { _, err := ReadFile(dir); return err }, want: []string{dir, "not a regular file"}},
 		"what cannot be read": {
 			try:  func() error { _, err := ReadFile(filepath.Join(target, "x")); return err },
 			want: []string{filepath.Join(target, "x") + ": not a directory"},
@@ -241,7 +241,7 @@ func TestOnlyACAThatMaySignIsAnAuthority(t *testing.T) {
 			Subject: pkix.Name{CommonName: name}, KeyUsage: test.usage, BasicConstraintsValid: true, IsCA: test.is, NotBefore: now.Add(-Year), NotAfter: now.Add(Year),
 		}, nil, Authority{Key: key})
 		_, err := NewAuthority(File{"ca.crt", EncodeChain(certificate)}, keyFile(t, "ca.key", key), now)
-		if (err == nil) != test.fine || err != nil && !strings.Contains(err.Error(), "is no CA") {
+		if (err == nil) != test.fine || err != nil && !strings.Contains(err.Error(), "is not a CA") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

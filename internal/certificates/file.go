@@ -23,7 +23,7 @@ func ReadFile(path string) (File, error) {
 	case info.Mode()&os.ModeSymlink != 0:
 		return file, file.fail("%w", ErrLink)
 	case !info.Mode().IsRegular():
-		return file, file.fail("it is no file")
+		return file, file.fail("it is not a regular file")
 	case info.Size() > largestFile:
 		return file, file.fail("it has %d bytes, and EKCO reads at most %d", info.Size(), largestFile)
 	}

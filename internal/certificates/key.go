@@ -46,5 +46,5 @@ func NewKey(kind KeyKind) (crypto.Signer, error) {
 	case ECDSAP256:
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	}
-	return nil, fmt.Errorf("make a key: EKCO makes RSA 2048, 3072 and 4096 and ECDSA P-256, not %s", kind)
+	return nil, fmt.Errorf("create a key: EKCO supports RSA 2048, 3072 and 4096 and ECDSA P-256, not %s", kind)
 }

@@ -80,16 +80,16 @@ func (f File) Kubeconfig() (Kubeconfig, error) {
 	}
 	var read kubeconfig
 	if err := f.yaml(&read); err != nil {
-		return Kubeconfig{}, f.fail("it is no kubeconfig")
+		return Kubeconfig{}, f.fail("it is not a kubeconfig")
 	}
 	user, cluster, err := read.current()
 	switch {
 	case read.Kind != "Config":
-		return Kubeconfig{}, f.fail("it is no kubeconfig: its kind is not Config")
+		return Kubeconfig{}, f.fail("it is not a kubeconfig: its kind is not Config")
 	case err != nil:
 		return Kubeconfig{}, f.fail("%w", err)
 	case user.User.Certificate == "" && user.User.ByPath != "":
-		return Kubeconfig{}, f.fail("its client certificate is in a file of its own")
+		return Kubeconfig{}, f.fail("its client certificate is in another file")
 	}
 	found := Kubeconfig{User: user.Name, Server: cluster.Cluster.Server}
 	for _, data := range []struct {
@@ -140,18 +140,18 @@ func (f File) WithPair(certificate, key []byte) ([]byte, error) {
 func (f File) rewritten(name, certificate, key string) ([]byte, error) {
 	var document yaml.Node
 	if err := f.yaml(&document); err != nil || len(document.Content) != 1 {
-		return nil, f.fail("it is no kubeconfig")
+		return nil, f.fail("it is not a kubeconfig")
 	}
 	users, err := member(document.Content[0], "users")
 	if err != nil || users.Kind != yaml.SequenceNode {
-		return nil, f.fail("its user is not written as usual, and cannot be changed")
+		return nil, f.fail("its user has an unusual syntax that EKCO cannot change")
 	}
 	i := slices.IndexFunc(users.Content, func(user *yaml.Node) bool {
 		named, err := member(user, "name")
 		return err == nil && named.Value == name
 	})
 	if i < 0 {
-		return nil, f.fail("its user is not written as usual, and cannot be changed")
+		return nil, f.fail("its user has an unusual syntax that EKCO cannot change")
 	}
 	user, err := member(users.Content[i], "user")
 	for name, value := range map[string]string{"client-certificate-data": certificate, "client-key-data": key} {
@@ -160,7 +160,7 @@ func (f File) rewritten(name, certificate, key string) ([]byte, error) {
 			data, err = member(user, name)
 		}
 		if err != nil {
-			return nil, f.fail("its user is not written as usual, and cannot be changed")
+			return nil, f.fail("its user has an unusual syntax that EKCO cannot change")
 		}
 		*data = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	}

@@ -75,11 +75,11 @@ func (f File) Manifest() (Manifest, error) {
 		} `yaml:"spec"`
 	}
 	if err := f.yaml(&read); err != nil {
-		return Manifest{}, f.fail("it is no manifest")
+		return Manifest{}, f.fail("it is not a manifest")
 	}
 	switch {
 	case read.Kind != "Pod" || read.APIVersion != "v1":
-		return Manifest{}, f.fail("it is the manifest of no Pod of v1")
+		return Manifest{}, f.fail("it is not the manifest of a v1 Pod")
 	case read.Metadata.Name == "":
 		return Manifest{}, f.fail("its Pod has no name")
 	}
@@ -161,7 +161,7 @@ func (f File) Annotated(key, value string) ([]byte, error) {
 	}
 	var document yaml.Node
 	if err := f.yaml(&document); err != nil || len(document.Content) != 1 {
-		return nil, f.fail("it is no manifest")
+		return nil, f.fail("it is not a manifest")
 	}
 	metadata, err := child(document.Content[0], "metadata")
 	if err != nil {
@@ -205,7 +205,7 @@ func member(of *yaml.Node, key string) (*yaml.Node, error) {
 // value that is no mapping is returned with an error.
 func child(of *yaml.Node, key string) (*yaml.Node, error) {
 	if of.Kind != yaml.MappingNode {
-		return nil, errors.New("it is no mapping")
+		return nil, errors.New("it is not a mapping")
 	}
 	for i := 0; i+1 < len(of.Content); i += 2 {
 		if of.Content[i].Value != key {
@@ -216,7 +216,7 @@ func child(of *yaml.Node, key string) (*yaml.Node, error) {
 			*value = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 		}
 		if value.Kind != yaml.MappingNode {
-			return value, errors.New("it is no mapping")
+			return value, errors.New("it is not a mapping")
 		}
 		return value, nil
 	}

@@ -60,7 +60,7 @@ func (f File) blocks() ([]*pem.Block, error) {
 	case len(blocks) == 0:
 		return nil, f.fail("it has no PEM block")
 	case len(rest) > 0:
-		return nil, f.fail("after PEM block %d there are %d bytes that are none", len(blocks), len(rest))
+		return nil, f.fail("after PEM block %d there are %d bytes that are not PEM", len(blocks), len(rest))
 	}
 	return blocks, nil
 }
@@ -78,7 +78,7 @@ func (f File) Bundle() ([]*x509.Certificate, error) {
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, f.fail("PEM block %d is no certificate: %w", i+1, err)
+			return nil, f.fail("PEM block %d is not a certificate: %w", i+1, err)
 		}
 		bundle = append(bundle, certificate)
 	}
@@ -168,7 +168,7 @@ func parseKey(block *pem.Block) (crypto.Signer, error) {
 		return nil, fmt.Errorf("it is a %s, want a private key", typeOf(block))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is called a %s and is not one", typeOf(block))
+		return nil, fmt.Errorf("its type is %s, but its content is not", typeOf(block))
 	}
 	signer, is := key.(crypto.Signer)
 	if !is {
@@ -236,5 +236,5 @@ func EncodeKey(key crypto.Signer) ([]byte, error) {
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: blockPKCS8, Bytes: der}), nil
 	}
-	return nil, fmt.Errorf("write down a key: EKCO knows no keys of type %T", key)
+	return nil, fmt.Errorf("encode a key: EKCO does not support keys of type %T", key)
 }

@@ -32,7 +32,7 @@ func Served(ctx context.Context, address string) (*x509.Certificate, error) {
 	case leaf != nil:
 		return leaf, nil
 	case err == nil:
-		err = errors.New("no certificate was shown")
+		err = errors.New("the server sent no certificate")
 	}
-	return nil, fmt.Errorf("shake hands with %s: %w", address, err)
+	return nil, fmt.Errorf("TLS handshake with %s: %w", address, err)
 }

@@ -50,13 +50,13 @@ func TestAKubeconfigThatIsNotAsItShouldBeIsRefusedWithoutQuotingIt(t *testing.T)
 	userless, _, _ := strings.Cut(whole, "users:")
 	for want, content := range map[string]string{
 		"it is empty":                    "",
-		"it is no kubeconfig":            "{",
+		"it is not a kubeconfig":         "{",
 		"its kind is not Config":         strings.Replace(whole, "kind: Config", "kind: Pod", 1),
 		"0 users and 1 clusters":         userless,
 		"client-key-data is missing":     strings.Replace(whole, "client-key-data", "client-key-datum", 1),
 		"client-certificate-data is mis": strings.Replace(whole, "client-certificate-data: ", "client-certificate-data: '!secret'\n    x: ", 1),
-		"in a file of its own":           strings.Replace(whole, "client-certificate-data", "client-certificate", 1),
-		"no kubeconfig":                  whole + "---\n" + whole,
+		"in another file":                strings.Replace(whole, "client-certificate-data", "client-certificate", 1),
+		"not a kubeconfig":               whole + "---\n" + whole,
 	} {
 		_, err := File{"x.conf", []byte(content)}.Kubeconfig()
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "x.conf") || strings.Contains(err.Error(), "secret") {
@@ -238,11 +238,11 @@ func TestAManifestGetsAnAnnotationAndNothingElse(t *testing.T) {
 
 func TestWhatIsNoManifestIsRefused(t *testing.T) {
 	for want, content := range map[string]string{
-		"it is empty":                 " ",
-		"it is no manifest":           "\t{",
-		"no Pod of v1":                strings.Replace(manifest, "kind: Pod", "kind: Job", 1),
-		"has no name":                 strings.Replace(manifest, "  name: kube-apiserver\n  namespace", "  namespace", 1),
-		"read m.yaml: it is no manif": manifest + "---\n" + manifest,
+		"it is empty":                    " ",
+		"it is not a manifest":           "\t{",
+		"not the manifest of a v1 Pod":   strings.Replace(manifest, "kind: Pod", "kind: Job", 1),
+		"has no name":                    strings.Replace(manifest, "  name: kube-apiserver\n  namespace", "  namespace", 1),
+		"read m.yaml: it is not a manif": manifest + "---\n" + manifest,
 	} {
 		_, err := File{"m.yaml", []byte(content)}.Annotated("a", "b")
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "m.yaml") {

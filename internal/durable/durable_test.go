@@ -239,7 +239,7 @@ func TestWhatCannotBeReadBackLeavesTheOldContent(t *testing.T) {
 		t.Error(err, written)
 	}
 	expect(t, path, "old", 0o600)
-	if err := same(path, []byte("new")); err == nil || !strings.Contains(err.Error(), "has not what was written into it") {
+	if err := same(path, []byte("new")); err == nil || !strings.Contains(err.Error(), "does not have the content that was written") {
 		t.Error(err)
 	}
 }

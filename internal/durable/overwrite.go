@@ -48,7 +48,7 @@ func Overwrite(path string, content []byte, mode fs.FileMode) error {
 func same(path string, content []byte) error {
 	got, err := Read(path, int64(len(content)))
 	if err == nil && !bytes.Equal(got, content) {
-		err = fmt.Errorf("%s has not what was written into it", path)
+		err = fmt.Errorf("%s does not have the content that was written", path)
 	}
 	return err
 }
@@ -104,7 +104,7 @@ func reserve(file *os.File, size int) error {
 		case err == nil, errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
 			return nil
 		default:
-			return &os.PathError{Op: "reserve room in", Path: file.Name(), Err: err}
+			return &os.PathError{Op: "reserve space in", Path: file.Name(), Err: err}
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 var (
 	// ErrNoFile is the error of what is a directory, a pipe, a device.
-	ErrNoFile = errors.New("is no plain file")
+	ErrNoFile = errors.New("is not a regular file")
 	// ErrTooLarge is the error of a file that has more than was to be read.
-	ErrTooLarge = errors.New("is larger than such a file can be")
+	ErrTooLarge = errors.New("is too large")
 )
 
 // Read reads a plain file, or the one that a link leads to, of at most limit bytes. It waits for

@@ -172,7 +172,7 @@ func TestWhatAPodShowsSaysHowFarItsTaskIs(t *testing.T) {
 		"too late":              {pod(corev1.PodFailed, tooLate), 0, Lost, "its pod failed: DeadlineExceeded: so"},
 		"out of memory":         {pod(corev1.PodFailed, inContainer(killed)), 0, Lost, "its pod failed: its program ended with 137 (OOMKilled)"},
 		"failed without a word": {pod(corev1.PodFailed, nil), 0, Lost, "its pod failed: the kubelet reports no reason"},
-		"deleted":               {pod(corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), 0, Lost, "somebody deleted its pod"},
+		"deleted":               {pod(corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), 0, Lost, "its pod was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen, ended := look.judge(test.pod, test.age)

@@ -67,7 +67,7 @@ func (t Task) judge(pod *corev1.Pod, age time.Duration) (seen Seen, ended bool) 
 	case phase == corev1.PodFailed:
 		seen.Why = "its pod failed: " + failure(pod)
 	case pod.DeletionTimestamp != nil:
-		seen.Why = "somebody deleted its pod"
+		seen.Why = "its pod was deleted"
 	case slices.Contains(hopeless, waits.Reason):
 		seen.Why = fmt.Sprintf("its pod cannot start on node %s: %s: %s", t.Node, waits.Reason, cmp.Or(waits.Message, "image "+t.Image))
 	case phase == corev1.PodRunning && age > t.Longest():

@@ -134,7 +134,7 @@ func (t *Tasks) whyLost(ctx context.Context, pod *corev1.Pod) (why string, err e
 	node, err := t.nodes.Node(ctx, task.Node)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return "its node is no part of the cluster any more", nil
+		return "its node is no longer part of the cluster", nil
 	case err != nil:
 		return "", err
 	}

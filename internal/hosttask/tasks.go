@@ -220,7 +220,7 @@ func (t *Tasks) Takes(ctx context.Context, task Task) error {
 	node, err := t.nodes.Node(ctx, task.Node)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return &NodeError{Why: "node " + task.Node + " is no part of the cluster any more", Gone: true}
+		return &NodeError{Why: "node " + task.Node + " is no longer part of the cluster", Gone: true}
 	case err != nil:
 		return err
 	case node.UID != task.NodeUID:
@@ -259,7 +259,7 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 	case errors.Is(err, kube.ErrNotFound):
 		return Seen{State: Absent, Why: "it has no pod"}, nil
 	case err != nil:
-		return Seen{}, fmt.Errorf("look at host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
+		return Seen{}, fmt.Errorf("check host task %s on node %s: %w", task.Name, task.Node, kube.Lacking(err, "get", "pods"))
 	case !owns(&pod.ObjectMeta, owner):
 		return Seen{State: Foreign, Why: fmt.Sprintf("pod %s/%s has the name of EKCO's pod, but EKCO did not create it; delete it", t.namespace, name)}, nil
 	}

@@ -189,7 +189,7 @@ func TestWhatStandsInTheConfigurationsWayIsNamed(t *testing.T) {
 	if err := os.MkdirAll(h.ConfigPath(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if written, err := h.Write(t.Context(), twoPrimaries, lts); err == nil || written.Config || !strings.Contains(err.Error(), "write "+h.ConfigPath()+": "+h.ConfigPath()+" is no plain file") {
+	if written, err := h.Write(t.Context(), twoPrimaries, lts); err == nil || written.Config || !strings.Contains(err.Error(), "write "+h.ConfigPath()+": "+h.ConfigPath()+" is not a regular file") {
 		t.Errorf("%+v, %v", written, err)
 	}
 	if _, err := os.Stat(h.ManifestPath()); !errors.Is(err, fs.ErrNotExist) {

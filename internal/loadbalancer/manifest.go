@@ -46,7 +46,7 @@ var reference = regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9._/:@+\[\]-]*$`)
 // CheckImage returns an error unless name can be an image.
 func CheckImage(name string) error {
 	if !reference.MatchString(name) {
-		return fmt.Errorf("image %q is none: want such as haproxy:lts-alpine", name)
+		return fmt.Errorf("image %q is not valid: want such as haproxy:lts-alpine", name)
 	}
 	return nil
 }

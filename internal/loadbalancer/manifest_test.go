@@ -171,7 +171,7 @@ func TestOnlyPlainFilesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{directory, pipe, directory + "/"} {
-		if _, err := WriteManifest(path, lts); err == nil || !strings.Contains(err.Error(), filepath.Clean(path)+" is no plain file") {
+		if _, err := WriteManifest(path, lts); err == nil || !strings.Contains(err.Error(), filepath.Clean(path)+" is not a regular file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

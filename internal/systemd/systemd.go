@@ -74,7 +74,7 @@ func (s *Systemd) Unit(ctx context.Context, unit string) (*Unit, error) {
 	u := &Unit{s, unit, s.conn.Object(name, path)}
 	now, err := u.look(ctx)
 	if err == nil && now.load != loadStateLoaded {
-		err = fmt.Errorf("systemd has no %s that it could restart: it is %s", unit, now.load)
+		err = fmt.Errorf("systemd cannot restart %s: its load state is %s", unit, now.load)
 	}
 	return u, err
 }
@@ -115,7 +115,7 @@ func (u *Unit) await(ctx context.Context, before state) error {
 		case err != nil:
 			return err
 		case now.failed():
-			return fmt.Errorf("%s was restarted and %s; look at journalctl -u %s", u.name, now, u.name)
+			return fmt.Errorf("%s was restarted and %s; see journalctl -u %s", u.name, now, u.name)
 		case !now.activeAfter(before):
 			since = time.Time{}
 		case since.IsZero() || now.start != seen.start:
@@ -137,7 +137,7 @@ func (u *Unit) late(seen state, starts int, cause error) error {
 	if starts > 1 {
 		is = fmt.Sprintf("does not stay active: it was seen to start %d times, and ended within %s each time", starts, u.systemd.Steady)
 	}
-	return fmt.Errorf("%s was told to restart and %s; look at journalctl -u %s: %w", u.name, is, u.name, cause)
+	return fmt.Errorf("%s was told to restart and %s; see journalctl -u %s: %w", u.name, is, u.name, cause)
 }
 
 // state is what a unit is at a moment.
@@ -197,7 +197,7 @@ func startOf(unit map[string]dbus.Variant) string {
 func (u *Unit) properties(ctx context.Context, of string) (map[string]dbus.Variant, error) {
 	var all map[string]dbus.Variant
 	if err := u.object.CallWithContext(ctx, readProperties, 0, of).Store(&all); err != nil {
-		return nil, fmt.Errorf("ask systemd how %s is: %w", u.name, err)
+		return nil, fmt.Errorf("ask systemd for the state of %s: %w", u.name, err)
 	}
 	return all, nil
 }

@@ -77,7 +77,7 @@ func TestAUnitThatIsNotActiveAgainIsToldOf(t *testing.T) {
 	down.Active, down.Sub, down.Result = "failed", "failed", "start-limit-hit"
 	s := systemdtest.Start(t, kubelet)
 	s.AfterRestart(kubelet, down)
-	if err := unit(t, s).Restart(t.Context()); err == nil || !strings.Contains(err.Error(), "kubelet.service was restarted and is failed (failed), result start-limit-hit; look at journalctl -u kubelet.service") {
+	if err := unit(t, s).Restart(t.Context()); err == nil || !strings.Contains(err.Error(), "kubelet.service was restarted and is failed (failed), result start-limit-hit; see journalctl -u kubelet.service") {
 		t.Error(err)
 	}
 	looping := systemdtest.Running()
@@ -166,7 +166,7 @@ func TestWhereThereIsNoUnitOrNoSystemdItIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := conn.Unit(t.Context(), kubelet); err == nil || !strings.Contains(err.Error(), "systemd has no kubelet.service that it could restart: it is not-found") {
+	if _, err := conn.Unit(t.Context(), kubelet); err == nil || !strings.Contains(err.Error(), "systemd cannot restart kubelet.service: its load state is not-found") {
 		t.Error(err)
 	}
 	if _, err := systemd.Connect(t.Context(), "unix:path="+filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "reach systemd over D-Bus") {

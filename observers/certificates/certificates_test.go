@@ -114,7 +114,7 @@ func TestOneThatCannotBeReadKeepsNothingFromTheOthers(t *testing.T) {
 		}
 		b.Pass(2 * time.Hour)
 		wrote(b,
-			`Certificate kurl-proxy  {,"foreign":true,"unrenewed":"it is not one that kURL generates, so it is the customer's own"}`,
+			`Certificate kurl-proxy  {,"foreign":true,"unrenewed":"kURL did not generate it, so it is a customer's own"}`,
 			`Certificate pki/ca.crt  {,"unrenewed":"EKCO does not renew CAs","within":"30 days"}`,
 			`Certificate registry  {"unreadable":"read Secret kurl/registry-pki (registry.crt): it is empty"}`,
 		)

@@ -99,10 +99,10 @@ func TestSwitchedOffItIsSaidOfWhatIsKnown(t *testing.T) {
 	known := map[string]journal.LoadBalancerFacts{"w1": {NodeUID: "uid-w1", Ready: true}}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{loadbalancer.Off(known, "enable_internal_load_balancer is off; what is on the node stays as it is")}
+			return []observers.Source{loadbalancer.Off(known, "enable_internal_load_balancer is off; the files on the node stay as they are")}
 		}
 	}, func(b *observerstest.Bench) {
-		b.WroteThings(line("w1", "gone: enable_internal_load_balancer is off; what is on the node stays as it is"))
+		b.WroteThings(line("w1", "gone: enable_internal_load_balancer is off; the files on the node stay as they are"))
 		b.Pass(time.Hour)
 		b.WroteThings()
 	})

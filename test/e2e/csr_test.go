@@ -122,7 +122,7 @@ func TestAKubeletGetsItsServingCertificateAndNoOther(t *testing.T) {
 		c.asks("worker-3", hostname, ip):                                                "not among the addresses of Node worker-3",
 		c.asks("primary-1", "127.0.0.1"):                                                "a loopback address",
 		c.asks("worker-9", "worker-9"):                                                  "there is no Node worker-9",
-		c.asksWith("worker-2", csrsim.Sign(csrsim.Template("worker-1", hostname), nil)): "and was created by system:node:worker-2",
+		c.asksWith("worker-2", csrsim.Sign(csrsim.Template("worker-1", hostname), nil)): "but system:node:worker-2 created it",
 	}
 	certificate, approval := c.waitIssued(good)
 	if !slices.Equal(certificate.DNSNames, []string{hostname}) || len(certificate.IPAddresses) != 1 || certificate.IPAddresses[0].String() != ip {

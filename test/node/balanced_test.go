@@ -180,7 +180,7 @@ func (w *balanced) takesBackADeadServer(t *testing.T, systemd *systemdtest.Syste
 	w.restarts(t, restarted, dying.close)
 	w.restarts(t, restarted, func() {})
 	t.Logf("the command ended: %v", command.Wait())
-	w.isStopped(t, former, "kubeconfigs/cluster is Partly", "not all kubelets are led to "+server, "the former server was restored")
+	w.isStopped(t, former, "kubeconfigs/cluster is Partly", "not all kubelets use "+server, "the former server was restored")
 }
 
 // haproxyManifest is the path of HAProxy's manifest in the files of [balanced.files].
@@ -318,7 +318,7 @@ func (w *balanced) leadsItsKubelet(t *testing.T, systemd *systemdtest.Systemd) {
 		}
 	}
 	history := w.mustEkco(t, "history", "--component", "kubeconfigs")
-	for _, want := range []string{"change-load-balancer", "serve real-1 is done", "kubeconfig real-1 is done", "they are led to https://localhost:6444"} {
+	for _, want := range []string{"change-load-balancer", "serve real-1 is done", "kubeconfig real-1 is done", "the requested address is https://localhost:6444"} {
 		if !strings.Contains(history, want) {
 			t.Errorf("the history lacks %q:\n%s", want, history)
 		}

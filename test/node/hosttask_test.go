@@ -220,7 +220,7 @@ func isMadeAgain(t *testing.T, w *taskWorld) {
 	uid := w.uid(t)
 	w.signal(t, syscall.SIGSTOP) // or it might have ended before that is seen
 	w.Kubectl(t, "--namespace", "kurl", "delete", "pod", w.task.PodName(w.owner), "--wait=false")
-	w.await(t, hosttask.Lost, "somebody deleted its pod")
+	w.await(t, hosttask.Lost, "its pod was deleted")
 	w.begin(t, "say", "well")
 	if now := w.uid(t); now == uid {
 		t.Error("the pod that somebody deleted was taken for the new one")

@@ -119,7 +119,7 @@ func TestNothingIsChangedWhereTheKubeletCouldNotBeRestarted(t *testing.T) {
 		does []string
 		want string
 	}{
-		{[]string{"systemctl", "mask", "--runtime", "kubelet"}, "systemd has no kubelet.service that it could restart: it is masked"},
+		{[]string{"systemctl", "mask", "--runtime", "kubelet"}, "systemd cannot restart kubelet.service: its load state is masked"},
 		{[]string{"systemctl", "stop", "dbus.socket", "dbus.service"}, "reach systemd over D-Bus"},
 	} {
 		m.must(test.does[0], test.does[1:]...)

@@ -37,7 +37,7 @@ type ThingExplanation struct {
 	// Actions are the open ones about it, Refusals what keeps EKCO from others.
 	Actions  []journal.ActionRecord `json:"actions"`
 	Refusals []fsm.Refusal          `json:"refusals"`
-	// Contests are what EKCO changed, and somebody else keeps changing back.
+	// Contests are what EKCO changed, and another program keeps changing back.
 	Contests []ContestStatus `json:"contests"`
 	// Last is how the last action of each kind ended, as far as that matters.
 	Last map[journal.ActionKind]fsm.Ending `json:"last"`

@@ -709,7 +709,7 @@ func TestWhatEKCOHasBegunDoesNotGoOnWhileItsChangeIsContested(t *testing.T) {
 		if held := h.heldBy(); !slices.Equal(held, []string{fsm.RuleContested}) {
 			t.Errorf("held by %q", held)
 		}
-		h.says("the status", h.status(in, "table"), "somebody else keeps changing the switch of lamp desk back to off")
+		h.says("the status", h.status(in, "table"), "another program keeps changing the switch of lamp desk back to off")
 		pass(15 * time.Minute)
 		h.did("switch-on desk")
 		if err := in.stop(); err != nil {

@@ -92,7 +92,7 @@ func TestANodeThatIsReplacedUnderItsNameDuringAChangeIsNamed(t *testing.T) {
 		f.cluster.Replace("p2")
 		f.cluster.Delete("p3")
 		pass(time.Minute)
-		if all, ended := f.changed(); ended != "partial: node p2 is left alone: node p2 was replaced by another of its name; node p3 is no part of the cluster any more" {
+		if all, ended := f.changed(); ended != "partial: node p2 is left alone: node p2 was replaced by another of its name; node p3 is no longer part of the cluster" {
 			t.Errorf("it ended %q, after %q", ended, all)
 		}
 		f.says("the status", f.status(in, "table"), "kubeconfigs", "Partly")

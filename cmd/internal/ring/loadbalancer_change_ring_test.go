@@ -101,7 +101,7 @@ func TestAllKubeletsAreLedElsewherePrimariesOneAfterTheOther(t *testing.T) {
 		if err != nil || !joined.Resumed || !strings.Contains(joined.Message, "by cli:a") {
 			t.Errorf("a second one: %+v, %v", joined, err)
 		}
-		if _, err := f.change(in, "cli:b", journal.KubeconfigsInput{Server: "https://other"}); err == nil || !strings.Contains(err.Error(), "is open, which leads to "+external+", all but w3") {
+		if _, err := f.change(in, "cli:b", journal.KubeconfigsInput{Server: "https://other"}); err == nil || !strings.Contains(err.Error(), "is open and points the kubelets to "+external+", except on w3") {
 			t.Errorf("another one: %v", err)
 		}
 		pass(time.Minute)
@@ -111,7 +111,7 @@ func TestAllKubeletsAreLedElsewherePrimariesOneAfterTheOther(t *testing.T) {
 		}
 		f.led(external, 1, "p1", "p2", "w1", "w2")
 		f.led("", 0, "w3")
-		f.says("the status", f.status(in, "wide"), "kubeconfigs", "cluster", "Changed", "the last change, which leads to "+external)
+		f.says("the status", f.status(in, "wide"), "kubeconfigs", "cluster", "Changed", "the last change points the kubelets to "+external)
 		f.clean()
 		f.stops(in)
 	})
@@ -366,7 +366,7 @@ func TestAChangeThatMakesNoSenseIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 		made := f.cluster.Made("w1")
 		for want, input := range map[string]journal.KubeconfigsInput{
 			`there is no node "w2" to exclude; did you mean w1`: {Server: external, Exclude: []string{"w2"}},
-			"it is not said where the kubelets are to be led":   {},
+			"the request names no API server address":           {},
 		} {
 			if _, err := f.change(in, "cli:a", input); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: %v", input, err)

@@ -215,7 +215,7 @@ func TestThreeNodesAreInStepAMinuteAfterAPrimaryJoinsOrLeaves(t *testing.T) {
 		f.leaves("p1")
 		f.inStep(time.Minute, "haproxy:1", 1, nil)
 		f.says("the status", f.status(in, "wide"), "loadbalancer", "w1", "InStep", "leads to")
-		f.says("the history", f.history("table"), "the primaries are 10.0.0.4, and it leads to 10.0.0.1, 10.0.0.4")
+		f.says("the history", f.history("table"), "the primaries are 10.0.0.4, and HAProxy forwards to 10.0.0.1, 10.0.0.4")
 		f.clean()
 		f.stops(in)
 	})
@@ -385,7 +385,7 @@ func TestSwitchedOffLaterAllIsLeftAsItIsAndSaidOnce(t *testing.T) {
 			pass(time.Hour)
 		}
 		f.inStep(0, "haproxy:1", 1, nil)
-		if said := strings.Count(f.history("table"), "loadbalancer w1 is looked after no more: "+fsmbalancer.Off); said != 1 {
+		if said := strings.Count(f.history("table"), "loadbalancer w1 is no longer managed: "+fsmbalancer.Off); said != 1 {
 			t.Errorf("it was said %d times:\n%s", said, f.history("table"))
 		}
 		f.stops(in)

@@ -81,7 +81,7 @@ func TestAReportThatCannotBeHadSaysWhyAndHoldsUpNoOther(t *testing.T) {
 			meanwhile: func(w *ward) { w.cluster.Taint("a", journal.TaintUnreachable) }, says: "node a does not answer, while the task ran there",
 		},
 		"its node was replaced": {prepare: func(w *ward) { w.cluster.Replace("a") }, says: "node a was replaced by another of its name", silent: true},
-		"its node is gone":      {prepare: func(w *ward) { w.cluster.Delete("a") }, says: "node a is no part of the cluster any more", silent: true},
+		"its node is gone":      {prepare: func(w *ward) { w.cluster.Delete("a") }, says: "node a is no longer part of the cluster", silent: true},
 		"a pod has its name":    {prepare: func(w *ward) { w.stolen.Store(true) }, says: "has the name of EKCO's pod, but EKCO did not create it; delete it"},
 		"pods may not be made":  {prepare: func(w *ward) { w.cluster.Forbid("create pods") }, says: "lacks the permission to create pods", both: true},
 		"the quota is used up":  {prepare: func(w *ward) { w.full.Store(true) }, says: "the quota of namespace kurl does not allow the pod", both: true},

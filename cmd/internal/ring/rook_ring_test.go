@@ -242,7 +242,7 @@ func TestWhoLowersTheCopiesIsNotFought(t *testing.T) {
 		if raised() {
 			t.Error("it is raised for the third time")
 		}
-		e.says("the status", e.status(in, "table"), "Contested", "somebody else keeps changing the copies of CephBlockPool rook-ceph/replicapool back to replicated.size 1")
+		e.says("the status", e.status(in, "table"), "Contested", "another program keeps changing the copies of CephBlockPool rook-ceph/replicapool back to replicated.size 1")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

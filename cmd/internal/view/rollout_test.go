@@ -83,7 +83,7 @@ func (b balancers) summary(want ...string) {
 }
 
 const (
-	newPrimary = "the primaries are 10.0.0.1, 10.0.0.2, and it leads to 10.0.0.1"
+	newPrimary = "the primaries are 10.0.0.1, 10.0.0.2, and HAProxy forwards to 10.0.0.1"
 	ofTwo      = "update the load balancer on 2 nodes: the primaries are 10.0.0.1, 10.0.0.2 "
 )
 
@@ -91,8 +91,8 @@ func TestARolloutIsOneEntryOfASummary(t *testing.T) {
 	b := newBalancers(t)
 	b.begins(newPrimary, "w1")
 	b.ends(journal.OutcomeDone, "w1")
-	b.begins("nothing is proved of it yet; the primaries are 10.0.0.1, 10.0.0.2", "p2")
-	b.begins("ConfigMap kurl/update-internallb is not there, or is another one than EKCO wrote: everything is written again", "p1")
+	b.begins("it was not verified yet; the primaries are 10.0.0.1, 10.0.0.2", "p2")
+	b.begins("another program deleted or changed ConfigMap kurl/update-internallb: everything is written again", "p1")
 	b.refuses(fsm.RuleOneAtATime, "update-p1 is open")
 	b.lifts(fsm.RuleOneAtATime)
 	b.ends(journal.OutcomeDone, "p1", "p2")
@@ -198,7 +198,7 @@ func TestOnlyActionsOfOneRolloutAreOneEntry(t *testing.T) {
 	other := journal.LoadBalancerInput{Primaries: []string{"10.0.0.1"}}
 	for name, tell := range map[string]func(balancers){
 		"daily looks": func(b balancers) {
-			b.begins("it is looked at once a day, the last time at 2026-11-20T01:00:00Z", "w1", "w2")
+			b.begins("daily check; the last one was at 2026-11-20T01:00:00Z", "w1", "w2")
 		},
 		"HAProxy restarted by itself": func(b balancers) {
 			b.begins("HAProxy was restarted on the node at 2026-11-20T01:00:00Z", "w1", "w2")
@@ -331,8 +331,8 @@ func TestARolloutWhoseOtherActionsAreHeldIsStopped(t *testing.T) {
 	b.begins(newPrimary, "w1", "w2")
 	hold(journal.ActionHeld{Preflight: "P", Reason: "w1 is worse"}, journal.TypeActionHeld)
 	b.summary("1m2s so far "+ofTwo+"going on, 0 of 2 done", "1m2s so far ├─ update loadbalancer w1 (update-w1) open", "1m1s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
-	b.tell(journal.LoadBalancer("w1"), "update-w1", "operator", 0, journal.TypeActionHeld, journal.ActionHeld{Preflight: "Q", Reason: "its node is away"})
-	b.summary("1m3s so far "+ofTwo+"waits, 0 of 2 done: w1 is worse (P)", "1m3s so far ├─ update loadbalancer w1 (update-w1) waits: its node is away (Q)", "1m2s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
+	b.tell(journal.LoadBalancer("w1"), "update-w1", "operator", 0, journal.TypeActionHeld, journal.ActionHeld{Preflight: "Q", Reason: "the node is not ready"})
+	b.summary("1m3s so far "+ofTwo+"waits, 0 of 2 done: w1 is worse (P)", "1m3s so far ├─ update loadbalancer w1 (update-w1) waits: the node is not ready (Q)", "1m2s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")
 	b.stalls("w1")
 	const stalled = "stalled at write: disk is full"
 	b.summary("1m4s so far "+ofTwo+"stopped at w1, 0 of 2 done: "+stalled, "1m4s so far ├─ update loadbalancer w1 (update-w1) "+stalled, "1m3s so far └─ update loadbalancer w2 (update-w2) waits: w1 is worse (P)")

@@ -139,7 +139,7 @@ func (c *Cluster) leaf(_ context.Context, address string) (*x509.Certificate, er
 	if served := c.loaded[host]; served != nil {
 		return served, nil
 	}
-	return nil, fmt.Errorf("shake hands with %s: %w", address, errRefused)
+	return nil, fmt.Errorf("TLS handshake with %s: %w", address, errRefused)
 }
 
 // react is what the controllers and the servers make of a change.

@@ -86,7 +86,7 @@ func (s Store) of(ctx context.Context, node kube.Node) (facts journal.Certificat
 }
 
 const (
-	byRequest = "its kubelet has it renewed by a signing request of its own; \"kubectl get csr\" says what has become of that"
+	byRequest = "its kubelet renews it with a signing request; \"kubectl get csr\" shows its state"
 	byNobody  = "its kubelet signed it itself and never renews it; remove kubelet.crt and kubelet.key in /var/lib/kubelet/pki there and restart the kubelet"
 )
 
@@ -107,7 +107,7 @@ func within(facts journal.CertificateFacts, now time.Time) journal.CertificateWi
 		return ""
 	}
 	is := facts.Certificates[0]
-	if facts.Unrenewed == byRequest && is.NotAfter.Sub(now) > is.NotAfter.Sub(is.NotBefore)/10 {
+	if facts.Unrenewed != byNobody && is.NotAfter.Sub(now) > is.NotAfter.Sub(is.NotBefore)/10 {
 		return ""
 	}
 	return journal.WithinOf(is.NotAfter, now)

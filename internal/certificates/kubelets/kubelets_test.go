@@ -134,11 +134,11 @@ func TestWhoRenewsAKubeletsCertificateIsToldAndWhenToWarn(t *testing.T) {
 		who          string
 		within       journal.CertificateWithin
 	}{
-		{"kubernetes", 365 * day, 330 * day, "by a signing request", ""},
-		{"kubernetes", 365 * day, 336 * day, "by a signing request", journal.Within30Days},
-		{"kubernetes", day, time.Hour, "by a signing request", ""},
-		{"kubernetes", day, 23 * time.Hour, "by a signing request", journal.Within1Day},
-		{"kubernetes", day, 25 * time.Hour, "by a signing request", journal.Expired},
+		{"kubernetes", 365 * day, 330 * day, "with a signing request", ""},
+		{"kubernetes", 365 * day, 336 * day, "with a signing request", journal.Within30Days},
+		{"kubernetes", day, time.Hour, "with a signing request", ""},
+		{"kubernetes", day, 23 * time.Hour, "with a signing request", journal.Within1Day},
+		{"kubernetes", day, 25 * time.Hour, "with a signing request", journal.Expired},
 		{"w1-ca@1700000000", 365 * day, 336 * day, "signed it itself", journal.Within30Days},
 		{"w1-ca@1700000000", day, time.Hour, "signed it itself", journal.Within1Day},
 	} {

@@ -22,7 +22,7 @@ func (s *Store) again(ctx context.Context) (string, error) {
 	case errors.Is(sentinel, kube.ErrForbidden):
 		return "", nil
 	case errors.Is(sentinel, kube.ErrNotFound):
-		return fmt.Sprintf("ConfigMap %s/%s is not there", s.options.Namespace, configMap), nil
+		return fmt.Sprintf("ConfigMap %s/%s does not exist", s.options.Namespace, configMap), nil
 	case err != nil:
 		return "", err
 	case at.IsZero():

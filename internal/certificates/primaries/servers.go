@@ -100,7 +100,7 @@ func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) str
 	}
 	all.Wait().Raise()
 	if i := slices.Index(drifts, true); i >= 0 {
-		return "its " + serving[i].who + " serves another certificate than was seen in the files"
+		return "its " + serving[i].who + " serves another certificate than EKCO read in the files"
 	}
 	return ""
 }

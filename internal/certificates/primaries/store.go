@@ -169,7 +169,7 @@ func (s *Store) of(ctx context.Context, node kube.Node, known journal.Certificat
 		}
 	}
 	if skew.Abs() > certificates.Back {
-		facts.Unreadable = fmt.Sprintf("the clock of node %s is %s %s that of the API server: nothing is renewed there before one of them is set right",
+		facts.Unreadable = fmt.Sprintf("the clock of node %s is %s %s that of the API server: EKCO renews nothing there until one of them is corrected",
 			node.Name, skew.Abs().Round(time.Minute), map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
 		facts.Within = within(facts)
 		return facts

@@ -181,11 +181,11 @@ func TestSomebodyIsToLookAgain(t *testing.T) {
 		}
 		w.Seen("uid-p1", found, time.Now())
 		for want, set := range map[string]func(){
-			"its etcd serves another certificate than was seen in the files": func() { w.served, w.at = other, ":2380" },
+			"its etcd serves another certificate than EKCO read in the files": func() { w.served, w.at = other, ":2380" },
 			"": func() { w.served = leaf },
-			"ConfigMap kurl/rotate-certs is not there":                               func() { w.noted("") },
+			"ConfigMap kurl/rotate-certs does not exist":                             func() { w.noted("") },
 			"ConfigMap kurl/rotate-certs has no time in rotate-certs-last-attempted": func() { w.noted("yesterday") },
-			"its API server serves another certificate than was seen in the files":   func() { w.served = other },
+			"its API server serves another certificate than EKCO read in the files":  func() { w.served = other },
 		} {
 			w.noted("2026-11-24T18:00:00Z")
 			w.served, w.at = nil, ""

@@ -196,7 +196,7 @@ func TestOneThatIsInterruptedIsGoneOnWith(t *testing.T) {
 			cancel()
 			return "not yet"
 		}
-		if _, err := w.Run(ctx); !errors.Is(err, context.Canceled) || !w.said("run it again") {
+		if _, err := w.Run(ctx); !errors.Is(err, context.Canceled) || !w.said("run this again") {
 			t.Errorf("%v, it said %q", err, w.lines)
 		}
 		w.Refuses = nil

@@ -44,11 +44,11 @@ func TestBadInputIsSaidLeftAsItIsAndHoldsUpNothingElse(t *testing.T) {
 		"an empty certificate":     {crt, func(*world) []byte { return nil }, crt + ": it is empty", 10},
 		"no key":                   {key, nil, key + ": the key of ", 10},
 		"an empty kubeconfig":      {"scheduler.conf", func(*world) []byte { return nil }, "scheduler.conf: it is empty", 10},
-		"a kubeconfig of no YAML":  {"scheduler.conf", func(*world) []byte { return []byte("{") }, "scheduler.conf: it is no kubeconfig", 10},
+		"a kubeconfig of no YAML":  {"scheduler.conf", func(*world) []byte { return []byte("{") }, "scheduler.conf: it is not a kubeconfig", 10},
 		"a CA without its key":     {"pki/front-proxy-ca.key", nil, "front-proxy-ca.key: the CA is external", 10},
 		"a CA of another cluster":  {"pki/front-proxy-ca.crt", func(w *world) []byte { return newWorld(w.t, 5*day).Read("pki/front-proxy-ca.crt") }, "front-proxy-ca.key is not the key of ", 10},
 		"a CA with another's key":  {"pki/etcd/ca.key", func(w *world) []byte { return w.Read("pki/ca.key") }, "etcd/ca.key is not the key of ", 7},
-		"a manifest that is none":  {"manifests/kube-scheduler.yaml", func(*world) []byte { return []byte("kind: Job\n") }, "kube-scheduler.yaml: it is the manifest of no Pod", 10},
+		"a manifest that is none":  {"manifests/kube-scheduler.yaml", func(*world) []byte { return []byte("kind: Job\n") }, "kube-scheduler.yaml: it is not the manifest of a v1 Pod", 10},
 		"a manifest that is empty": {"manifests/kube-apiserver.yaml", func(*world) []byte { return nil }, "kube-apiserver.yaml: it is empty", 8},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestAFileThatCannotBeReadIsLeftAlone(t *testing.T) {
 		if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil { // root reads every file
 			t.Fatal(err)
 		}
-		w.leftAlone(crt, "it is no file", 10)
+		w.leftAlone(crt, "it is not a regular file", 10)
 	})
 }
 

@@ -102,7 +102,7 @@ func (i item) read(where func(string) string) (held, error) {
 	}
 	key, keyErr := certificates.ReadFile(where(i.files()[0]))
 	if errors.Is(keyErr, fs.ErrNotExist) {
-		keyErr = fmt.Errorf("read %s: the key of %s is not there", key.Name, main.Name)
+		keyErr = fmt.Errorf("read %s: the key of %s does not exist", key.Name, main.Name)
 	}
 	if keyErr != nil {
 		h.leaf, err = main.One()

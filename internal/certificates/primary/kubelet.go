@@ -68,7 +68,7 @@ var (
 func (h OnHost) Pods(of Static) ([]Pod, error) {
 	entries, err := os.ReadDir(h.Logs)
 	if err != nil {
-		return nil, fmt.Errorf("look which pods the kubelet has started: %w", err)
+		return nil, fmt.Errorf("list the pods that the kubelet has started: %w", err)
 	}
 	type dated struct {
 		Pod

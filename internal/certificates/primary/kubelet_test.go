@@ -60,7 +60,7 @@ func TestPodsAreSeenByTheirLogs(t *testing.T) {
 			t.Errorf("%q has the last words %q", uid, words)
 		}
 	}
-	if _, err := (primary.OnHost{Logs: filepath.Join(logs, "none")}).Pods(of); err == nil || !strings.Contains(err.Error(), "which pods the kubelet has started") {
+	if _, err := (primary.OnHost{Logs: filepath.Join(logs, "none")}).Pods(of); err == nil || !strings.Contains(err.Error(), "the pods that the kubelet has started") {
 		t.Error(err)
 	}
 }

@@ -111,7 +111,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 		h, err := i.read(r.at)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			r.say("Missing %s: it is left out", r.at(i.shown()))
+			r.say("Missing %s: skipped", r.at(i.shown()))
 			r.result.Missing = append(r.result.Missing, i.shown())
 			continue
 		case err != nil:
@@ -123,7 +123,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 		}
 		switch ends := h.leaf.NotAfter.UTC().Format(time.RFC3339); {
 		case r.Now().Add(certificates.Back).Before(h.leaf.NotBefore):
-			early = append(early, fmt.Errorf("%s is not valid before %s; look at the clock, else have kubeadm create it again",
+			early = append(early, fmt.Errorf("%s is not valid before %s; check the clock; if it is right, recreate the certificate with kubeadm",
 				r.at(i.shown()), h.leaf.NotBefore.UTC().Format(time.RFC3339)))
 		case !r.isDue(h.leaf):
 			r.say("Kept %s: it expires at %s", r.at(i.shown()), ends)
@@ -142,16 +142,16 @@ func (r *run) clock(ctx context.Context, server string, early []error, due bool)
 		asked := r.Now()
 		switch answer, err := r.ServerTime(ctx, server); {
 		case err != nil:
-			r.say("The clock is compared with nobody's: %s", err)
+			r.say("The clock was not compared with the API server's: %s", err)
 		case answer.Sub(asked).Abs() > certificates.Back:
-			return fmt.Errorf("the clock of this host and that of the API server are %s apart; nothing is renewed before one of them is set right",
+			return fmt.Errorf("the clock of this host and that of the API server are %s apart; nothing is renewed until one of them is corrected",
 				answer.Sub(asked).Abs().Round(time.Minute))
 		default:
 			compared = true
 		}
 	}
 	if len(early) > 0 && due && !compared {
-		return fmt.Errorf("the clock may be wrong, so that nothing is renewed: %w", errors.Join(early...))
+		return fmt.Errorf("the clock may be wrong, so nothing is renewed: %w", errors.Join(early...))
 	}
 	for _, err := range early {
 		r.fail(err)
@@ -252,7 +252,7 @@ func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
 func (r *run) restart(c *record, name string) (*restart, error) {
 	static, err := r.static(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.say("Missing %s: who runs %s has to restart it", r.at(manifestOf(name)), name)
+		r.say("Missing %s: restart %s yourself", r.at(manifestOf(name)), name)
 		return nil, nil
 	}
 	if err != nil {

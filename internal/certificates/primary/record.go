@@ -108,7 +108,7 @@ func (r *run) open() (*record, error) {
 			err = json.Unmarshal(content, &read)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read what an earlier rotation wrote down in %s: %w; look at the files yourself, then move that directory away", path, err)
+			return nil, fmt.Errorf("read the record of an earlier rotation in %s: %w; check the certificates yourself, then move the directory of the record away", path, err)
 		}
 		if !read.Done {
 			read.ID = id
@@ -138,7 +138,7 @@ func (r *run) write(c *record) error {
 		err = durable.Replace(filepath.Join(r.copies(c.ID), recordName), append(content, '\n'), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write down what is changed: %w", err)
+		return fmt.Errorf("write the record of this rotation: %w", err)
 	}
 	return nil
 }

@@ -60,10 +60,10 @@ func (r *run) signer(old held) (certificates.Authority, error) {
 	case certificates.SignedBy(old.leaf, ca.Certificate), r.ByHand && ca.SignedByOther(old.leaf):
 		return ca, nil
 	case ca.SignedByOther(old.leaf):
-		return ca, fmt.Errorf("renew %s: the CA is being replaced: of those in %s, the one whose key is here did not sign it; "+
-			"when all clients trust that one, run on this host: ekco rotate-certs --ttl=87600h", r.at(old.shown()), path)
+		return ca, fmt.Errorf("renew %s: the CA is being replaced: the CA in %s whose key is on this host did not sign it; "+
+			"when all clients trust that CA, run on this host: ekco rotate-certs --ttl=87600h", r.at(old.shown()), path)
 	default:
-		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; have it renewed by who did, or have kubeadm create it again",
+		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; renew it with the CA that issued it, or recreate it with kubeadm",
 			r.at(old.shown()), path)
 	}
 }
@@ -95,7 +95,7 @@ func (r *run) prepare(m *made) error {
 		m.beside = append(m.beside, beside)
 	}
 	if err := r.check(m); err != nil {
-		return errors.Join(fmt.Errorf("check the new %s: %w; the old one is as it was", r.at(m.old.shown()), err), m.discard())
+		return errors.Join(fmt.Errorf("check the new %s: %w; the old one is kept", r.at(m.old.shown()), err), m.discard())
 	}
 	return nil
 }
@@ -122,13 +122,13 @@ func (r *run) check(m *made) error {
 		return err
 	}
 	if !written.leaf.Equal(m.leaf) {
-		return errors.New("it has another certificate than was made")
+		return errors.New("it does not have the new certificate")
 	}
 	if err := verify(written.leaf, ca.Certificate, r.Now()); err != nil {
 		return err
 	}
 	if what := differs(m.old.leaf, written.leaf); what != "" {
-		return fmt.Errorf("its %s would be another", what)
+		return fmt.Errorf("its %s would change", what)
 	}
 	if m.old.item.kubeconfig() {
 		return sameButPair(m.old, written)
@@ -173,10 +173,10 @@ func differs(old, renewed *x509.Certificate) string {
 func sameButPair(old, renewed held) error {
 	before, after := old.kubeconfig, renewed.kubeconfig
 	if before.User != after.User || before.Server != after.Server || !bytes.Equal(before.CA.Content, after.CA.Content) {
-		return errors.New("more than its certificate would be another")
+		return errors.New("more than its certificate would change")
 	}
 	if _, err := clientcmd.Load(renewed.files[0].Content); err != nil {
-		return errors.New("it is no kubeconfig for who would use it")
+		return errors.New("its clients could not load it")
 	}
 	return nil
 }

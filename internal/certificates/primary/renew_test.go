@@ -28,15 +28,15 @@ func TestWhatWasNotWrittenAsItWasMadeIsNotUsed(t *testing.T) {
 		reads func(w *world, path string, made []byte) []byte
 		want  string
 	}{
-		"the old pair":   {[]string{crt, key}, func(w *world, path string, _ []byte) []byte { return w.Read(path) }, "it has another certificate than was made"},
-		"another user":   {[]string{conf}, replaced("- name: kubernetes-admin\n", "- name: somebody\n"), "more than its certificate would be another"},
-		"another server": {[]string{conf}, replaced("server: https://10.0.0.1:6443", "server: https://10.0.0.2:6443"), "more than its certificate would be another"},
+		"the old pair":   {[]string{crt, key}, func(w *world, path string, _ []byte) []byte { return w.Read(path) }, "it does not have the new certificate"},
+		"another user":   {[]string{conf}, replaced("- name: kubernetes-admin\n", "- name: somebody\n"), "more than its certificate would change"},
+		"another server": {[]string{conf}, replaced("server: https://10.0.0.1:6443", "server: https://10.0.0.2:6443"), "more than its certificate would change"},
 		"another CA": {[]string{conf}, func(w *world, _ string, made []byte) []byte {
 			_, rest, _ := bytes.Cut(made, []byte("certificate-authority-data: "))
 			ca, _, _ := bytes.Cut(rest, []byte("\n"))
 			return bytes.Replace(made, ca, []byte("YW5vdGhlcg=="), 1)
-		}, "more than its certificate would be another"},
-		"what clients cannot read": {[]string{conf}, replaced("apiVersion: v1\n", "apiVersion: v9\n"), "it is no kubeconfig for who would use it"},
+		}, "more than its certificate would change"},
+		"what clients cannot read": {[]string{conf}, replaced("apiVersion: v1\n", "apiVersion: v9\n"), "its clients could not load it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestACertificateWithAnotherKindOfKeyIsNotUsed(t *testing.T) {
 			}
 			return newKey(kind)
 		}
-		w.leftAlone("admin.conf", "its kind of key would be another", 10)
+		w.leftAlone("admin.conf", "its kind of key would change", 10)
 	})
 }
 

@@ -159,11 +159,11 @@ func (of Rotation) Run(ctx context.Context) (Result, error) {
 // that may be the one before, for whose end nobody waited.
 func (r *run) alone(ctx context.Context, do func() error) error {
 	if err := os.Mkdir(r.at(Copies), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make a place for copies of the old certificates: %w", err)
+		return fmt.Errorf("create the directory for copies of the old certificates: %w", err)
 	}
 	lock, err := durable.Lock(ctx, r.at(Copies))
 	if errors.Is(err, durable.ErrLocked) {
-		return errors.New("another rotate-certs is at work on this host; wait for it")
+		return errors.New("another rotate-certs runs on this host; wait for its end")
 	}
 	if err != nil {
 		return err

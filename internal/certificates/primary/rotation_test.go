@@ -233,7 +233,7 @@ func TestWhatIsMissingIsSaidAndLeftOut(t *testing.T) {
 		if len(result.Rotated) != 9 || !slices.Equal(result.Missing, []string{"super-admin.conf", "pki/etcd/server.crt"}) || slices.Contains(result.Restarted, "kube-scheduler") {
 			t.Errorf("it is %+v", result)
 		}
-		if !w.said("Missing "+w.dir()+"/super-admin.conf") || !w.said("who runs kube-scheduler has to restart it") {
+		if !w.said("Missing "+w.dir()+"/super-admin.conf") || !w.said("restart kube-scheduler yourself") {
 			t.Errorf("it says %q", w.lines)
 		}
 	})
@@ -267,7 +267,7 @@ func TestAComponentThatDoesNotComeBackGetsWhatItHad(t *testing.T) {
 				if !slices.Equal(kept, had) {
 					t.Errorf("kept are %d", len(kept))
 				}
-				for _, want := range []string{"Error: " + component + " has not come back", "connection refused", "I am " + component, "it has its old ones again, and answers"} {
+				for _, want := range []string{"Error: " + component + " has not come back", "connection refused", "I am " + component, "its old ones were restored, and it answers"} {
 					if !w.said(want) {
 						t.Errorf("it does not say %q but\n%s", want, strings.Join(w.lines, "\n"))
 					}
@@ -296,7 +296,7 @@ func TestWhoNeedsTheAPIServerIsNotRestartedWhileItIsAway(t *testing.T) {
 		if !errors.Is(err, primary.ErrFailed) || len(result.Restarted) > 0 || w.Starts("kube-scheduler") != starts {
 			t.Errorf("%v: %+v", err, result)
 		}
-		for _, want := range []string{"it has its old ones again, and does not answer yet: connection refused", "Error: kube-scheduler is not restarted for its new certificates, since kube-apiserver, which it needs, does not answer"} {
+		for _, want := range []string{"its old ones were restored, but it does not answer yet: connection refused", "Error: kube-scheduler is not restarted for its new certificates, since kube-apiserver, which it needs, does not answer"} {
 			if !w.said(want) {
 				t.Errorf("it does not say %q but\n%s", want, strings.Join(w.lines, "\n"))
 			}
@@ -333,7 +333,7 @@ func TestWhatHasExpiredIsNotPutBack(t *testing.T) {
 		before := w.leaves()
 		w.ServerTime = func(context.Context, string) (time.Time, error) { return time.Time{}, errors.New("connection refused") }
 		w.Refuses = func(string, []string) string { return "no etcd" }
-		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("has expired, and is not put back") || !w.said("compared with nobody's") {
+		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("have expired, and are not restored") || !w.said("not compared with the API server's") {
 			t.Errorf("%v, it says %q", err, w.lines)
 		}
 		w.clean()
@@ -442,7 +442,7 @@ func TestOnADiskThatIsFullByThenTheCopiesArePutBack(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("it has its old ones again, and answers") {
+		if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("its old ones were restored, and it answers") {
 			t.Errorf("%v, it said %q", err, w.lines)
 		}
 		w.clean()

@@ -122,7 +122,7 @@ func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
 		select {
 		case <-next.C:
 		case <-ctx.Done():
-			return fmt.Errorf("interrupted while %s is waited for; run it again: %w", waiting[0].Name, ctx.Err())
+			return fmt.Errorf("interrupted while waiting for %s; run this again: %w", waiting[0].Name, ctx.Err())
 		}
 		waiting = slices.DeleteFunc(waiting, func(w *waited) bool { return r.settled(ctx, c, w) })
 	}
@@ -184,7 +184,7 @@ func (r *run) newPod(w *waited) (Pod, string) {
 			return pod, ""
 		}
 	}
-	return Pod{}, "the kubelet has not restarted it; look whether the kubelet runs, and whether the image in the manifest can be had"
+	return Pod{}, "the kubelet has not restarted it; check whether the kubelet runs, and whether the image in the manifest can be pulled"
 }
 
 // giveUp puts back what a component had, and says what it lacked. What has expired is of no use
@@ -193,23 +193,23 @@ func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 	r.result.Down = append(r.result.Down, w.Name)
 	why := fmt.Sprintf("%s has not come back with its new certificates within %s: %s", w.Name, r.patience(w), w.why)
 	if words := r.Kubelet.LastWords(w.static, w.seen); words != "" {
-		why += fmt.Sprintf("; its last words: %q", words)
+		why += fmt.Sprintf("; the last line of its log: %q", words)
 	}
 	if w.Expired {
-		r.later(fmt.Errorf("%s; what it had before has expired, and is not put back. It may wait for other primaries, whose certificates have expired as well: renew those, then run this again", why))
+		r.later(fmt.Errorf("%s; its old certificates have expired, and are not restored. It may wait for other primaries, whose certificates have expired as well: renew those, then run this again", why))
 		return
 	}
 	if err := r.restoreAll(c, w); err != nil {
-		r.later(fmt.Errorf("%s; and the old ones could not be put back; run this again: %w", why, err))
+		r.later(fmt.Errorf("%s; and the old ones could not be restored; run this again: %w", why, err))
 		return
 	}
 	after := r.afterwards(ctx, w)
 	r.apiAway = r.apiAway || w.Name == apiServer && after != nil
 	if after == nil {
-		r.fail(fmt.Errorf("%s; it has its old ones again, and answers", why))
+		r.fail(fmt.Errorf("%s; its old ones were restored, and it answers", why))
 		return
 	}
-	r.fail(fmt.Errorf("%s; it has its old ones again, and does not answer yet: %w", why, after))
+	r.fail(fmt.Errorf("%s; its old ones were restored, but it does not answer yet: %w", why, after))
 }
 
 // restoreAll gives a component its old files, and has it restarted again if it was.
@@ -278,7 +278,7 @@ func (r *run) afterwards(ctx context.Context, w *waited) error {
 		case <-next.C:
 		case <-ctx.Done():
 			if err == nil {
-				err = errors.New("it has answered for a moment only")
+				err = errors.New("it answered only for a moment")
 			}
 			return err
 		}
@@ -292,7 +292,7 @@ func (r *run) resume(ctx context.Context) (*record, error) {
 	if err != nil || c == nil {
 		return nil, err
 	}
-	r.say("An earlier rotation was interrupted; it is gone on with")
+	r.say("Continuing an earlier rotation that was interrupted")
 	if err := r.mend(c); err != nil {
 		return nil, err
 	}
@@ -332,7 +332,7 @@ func (r *run) mend(c *record) error {
 			if err := r.restore(c, i); err != nil {
 				return err
 			}
-			r.say("Mended %s, of which a part was replaced", r.at(i.shown()))
+			r.say("Repaired %s, of which only a part was replaced", r.at(i.shown()))
 		}
 		return nil
 	})

@@ -50,13 +50,13 @@ func (r registry) authority(held []held, now time.Time) (certificates.Authority,
 	if err != nil {
 		return ca, err
 	}
-	const otherwise = "so that EKCO does not have the cluster's CA vouch for it; the installer of kURL creates it again when it is run again"
+	const otherwise = "so EKCO does not sign a new one with the cluster's CA; run kURL's installer again, which recreates it"
 	name, old := held[0].secret.file(held[0].of.certificate).Name, held[0].chain[0]
 	switch servers := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}; {
 	case !certificates.SignedBy(old, ca.Certificate) && !ca.SignedByOther(old):
 		return ca, fmt.Errorf("the cluster's CA has not signed the certificate in %s, %s", name, otherwise)
 	case old.IsCA, len(old.UnknownExtKeyUsage) > 0, !slices.Equal(old.ExtKeyUsage, servers):
-		return ca, fmt.Errorf("the certificate in %s is not for servers alone, %s", name, otherwise)
+		return ca, fmt.Errorf("the certificate in %s is not only for servers, %s", name, otherwise)
 	}
 	return ca, nil
 }

@@ -17,7 +17,7 @@ import (
 // the cluster's CA, and its key, for any name and any client that he likes.
 func TestTheClusterVouchesForNothingThatSomebodyWroteIntoTheRegistrysSecret(t *testing.T) {
 	const unsigned, notForServers = "the cluster's CA has not signed the certificate in Secret kurl/registry-pki (registry.crt)",
-		"the certificate in Secret kurl/registry-pki (registry.crt) is not for servers alone"
+		"the certificate in Secret kurl/registry-pki (registry.crt) is not only for servers"
 	for name, test := range map[string]struct {
 		forge func(t *testing.T, c *certificatestest.Cluster) (crt, key []byte)
 		want  string

@@ -34,7 +34,7 @@ const (
 )
 
 // errNoKubelet says that nobody could tell.
-var errNoKubelet = errors.New("no node is ready, so that no kubelet can be asked whether it accepts the certificate")
+var errNoKubelet = errors.New("no node is ready, so no kubelet can check the certificate")
 
 // Accept returns an error unless a kubelet accepts a client with that pair: the first that
 // answers of those whose nodes are ready, primaries before others. What the client may do there

@@ -20,7 +20,7 @@ type secret struct {
 func decode(ref kube.Ref, raw json.RawMessage) (secret, error) {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return secret{}, fmt.Errorf("read %s: the API's answer is no object", called(ref))
+		return secret{}, fmt.Errorf("read %s: the API's answer is not an object", called(ref))
 	}
 	data, _ := object["data"].(map[string]any)
 	if data == nil {

@@ -143,7 +143,7 @@ type held struct {
 	ca    *x509.Certificate
 }
 
-var errForeign = errors.New("it is not one that kURL generates, so it is the customer's own")
+var errForeign = errors.New("kURL did not generate it, so it is a customer's own")
 
 // Read returns the facts of certificates. It returns kube.ErrNotFound when one of the Secrets
 // is not there, and an error when nothing can be concluded.
@@ -194,7 +194,7 @@ func (s *Store) Clock() error {
 		how = "behind"
 	}
 	if known && ahead.Abs() > MostSkew {
-		return fmt.Errorf("the API server's clock is %s %s EKCO's: nothing can be said of certificates before one of them is set right",
+		return fmt.Errorf("the API server's clock is %s %s EKCO's: EKCO checks no certificates until one of them is corrected",
 			ahead.Abs().Round(time.Minute), how)
 	}
 	return nil
@@ -251,7 +251,7 @@ func (h *held) early(now time.Time) string {
 		if !now.Add(MostSkew).Before(certificate.NotBefore) {
 			return ""
 		}
-		return fmt.Sprintf("%s (%s) is not valid before %s; look at the clock, else have it created again",
+		return fmt.Sprintf("%s (%s) is not valid before %s; check the clock; if it is right, recreate the certificate",
 			h.secret.file(key).Name, certificates.Called(certificate), certificate.NotBefore.UTC().Format(time.RFC3339))
 	}
 	for _, certificate := range h.chain {

@@ -218,7 +218,7 @@ func TestWhatIsNotValidYetIsSaidAndNotRenewed(t *testing.T) {
 			if !strings.Contains(facts.Unreadable, want) || (facts.Unreadable == "") != (want == "") || facts.Due {
 				t.Errorf("%s early: the facts are %+v", early, facts)
 			}
-			if want != "" && !strings.HasSuffix(facts.Unreadable, "; look at the clock, else have it created again") {
+			if want != "" && !strings.HasSuffix(facts.Unreadable, "; check the clock; if it is right, recreate the certificate") {
 				t.Errorf("it says %s", facts.Unreadable)
 			}
 		}
@@ -443,7 +443,7 @@ func TestPodsSayWhyTheyAreNotReady(t *testing.T) {
 		`{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no room"}]}`:                                         "pod kurl/x: Pending: Unschedulable: no room",
 		`{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"registry","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`: "pod kurl/x: Running, not ready, container registry: CrashLoopBackOff",
 		`{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`:                                                                                              "pod kurl/x: it has no address yet",
-		`{"phase":"Running","podIP":"10.9.9.9","conditions":[{"type":"Ready","status":"True"}]}`:                                                                           "pod kurl/x: shake hands with 10.9.9.9:443: connection refused",
+		`{"phase":"Running","podIP":"10.9.9.9","conditions":[{"type":"Ready","status":"True"}]}`:                                                                           "pod kurl/x: TLS handshake with 10.9.9.9:443: connection refused",
 		`{"phase":"Failed"}`:    "no pod of the registry runs",
 		`{"phase":"Succeeded"}`: "no pod of the registry runs",
 	} {

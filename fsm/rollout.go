@@ -34,9 +34,9 @@ func RolloutRule(name string, stopped func(w *World) string) Rule {
 	}
 }
 
-// StoppedBy says why a rollout stops at one of its things, which an open action changes, and what to do; "" if it does
-// not. repair says how to make the thing ready; ready is whether it is, or its change has not begun. broken says what
-// else does not work, or is "".
+// StoppedBy says why an open action stops a rollout, and what to do; "" if it does not. thing is what the action
+// changes. repair says how to make it ready; ready is set if it is ready, or if its change has not begun. broken
+// says what else does not work, or is "".
 func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, broken string) string {
 	switch {
 	case !ready:
@@ -47,14 +47,14 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 	return ""
 }
 
-// blamedFor is how long after its end a change is blamed if its thing stops being ready. Kubernetes notices a lost
+// blameTime is how long after its end a change is blamed if its thing stops being ready. Kubernetes notices a lost
 // node only 40 s after the kubelet's last renewal (node-monitor-grace-period), and a kubelet can keep using an old
 // connection for a while.
 const blamedFor = 5 * time.Minute
 
-// LostSoonAfter reports whether a change may be why a thing was ready and is not now. changed is when the change ended,
-// or zero. A machine visits it in Ages of [Aging], so that the time in which EKCO was not running does not count: the
-// change may have stopped EKCO's own node.
+// LostSoonAfter reports whether a change may be why a thing was ready and is not now. changed is when the change
+// ended, or zero. A machine passes that time to Ages of [Aging], so that the time in which EKCO was not running does
+// not count: the change may have stopped EKCO's own node.
 func LostSoonAfter(changed time.Time, was, is bool, now time.Time) bool {
 	return was && !is && now.Sub(changed) < blamedFor
 }

@@ -1,5 +1,5 @@
-// Package certificates renews the certificates that are in Secrets, restarts who must be
-// restarted for them, and waits until the new ones are served.
+// Package certificates renews certificates in Secrets and those of control planes, restarts the servers that need
+// it, and waits until the new certificates are served.
 package certificates
 
 import (
@@ -17,10 +17,9 @@ import (
 
 // The preflights.
 const (
-	// CertificateRenewable is that the certificates are there, can be read, are not a
-	// customer's own, and can be signed.
+	// CertificateRenewable checks that the certificates exist, can be read and signed, and are not a customer's own.
 	CertificateRenewable = "CertificateRenewable"
-	// CertificateServed holds what was waited for once in vain, with the pods' reasons.
+	// CertificateServed holds a wait for the new certificates that timed out once, with the pods' reasons.
 	CertificateServed = "CertificateServed"
 )
 
@@ -30,12 +29,12 @@ const (
 	// servedTimeout is enough for Envoys that are replaced one after the other, each of which has
 	// five minutes to end.
 	servedTimeout = 30 * time.Minute
-	// loadedTimeout is enough for a kubelet to give a pod what its Secret has, and for the pod to see it.
+	// loadedTimeout is enough for a kubelet to update the Secret in a pod, and for the pod to read it.
 	loadedTimeout = 5 * time.Minute
 )
 
-// Store is what the action needs of the Secrets, and of who serves what is in them. Errors
-// are those of package kube.
+// Store reads and writes the Secrets, and checks and restarts the servers of their certificates. Its errors are
+// those of package kube.
 type Store interface {
 	Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
 	Ready(ctx context.Context, of journal.Subject) error
@@ -50,17 +49,17 @@ type Store interface {
 	Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 }
 
-// Stores returns the store that renews of what no more remains than that; for zero, than the
-// settings say. askedEnd is the earliest expiry among the certificates when the renewal was requested.
+// Stores returns the store that renews certificates that expire within ttl; zero means the setting. askedEnd is the
+// earliest expiry among the certificates when the renewal was requested.
 type Stores func(ttl time.Duration, askedEnd time.Time) Store
 
-// of returns the store that does what was asked for.
+// of returns the store for a request.
 func (s Stores) of(record journal.ActionRecord) (Store, error) {
 	input, err := journal.InputOf[journal.CertificateInput](record.Request)
 	return s(time.Duration(input.TTL), input.Ends), err
 }
 
-// New returns the action. changed is called when it has written, so that it is looked at.
+// New returns the action. It calls changed after it has written, so that the Secrets are read again at once.
 func New(store Stores, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRenewCertificate, Noun: "renewal", Expendable: true, RetriesStalled: true, Needed: []string{journal.StepRenewCertificate},
@@ -80,9 +79,9 @@ func New(store Stores, changed func()) actions.Definition {
 
 // facts are what the plan captures.
 type facts struct {
-	// Before are the certificates as they were.
+	// Before has the certificates before the renewal.
 	Before journal.CertificateFacts `json:"before"`
-	// Since is from when on a restart counts.
+	// Since is the earliest restart that counts.
 	Since time.Time `json:"since"`
 }
 
@@ -93,7 +92,7 @@ func plan(stores Stores) func(context.Context, journal.ActionRecord) (journal.Pl
 			return journal.Plan{}, err
 		}
 		before, err := store.Read(ctx, record.Subject)
-		if err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound) { // of which the preflight says what follows
+		if err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound) { // the preflight handles a missing Secret
 			return journal.Plan{}, err
 		}
 		captured, err := json.Marshal(facts{before, since(before)})
@@ -124,8 +123,8 @@ func plan(stores Stores) func(context.Context, journal.ActionRecord) (journal.Pl
 	}
 }
 
-// since returns from when on a restart counts: from now on, or from when the certificates were
-// made if they need not be renewed any more.
+// since returns the earliest restart that counts: now, or the creation of the certificates if they are renewed
+// already.
 func since(before journal.CertificateFacts) (at time.Time) {
 	if before.Due || len(before.Certificates) == 0 {
 		return time.Now().UTC()
@@ -138,8 +137,8 @@ func since(before journal.CertificateFacts) (at time.Time) {
 	return at
 }
 
-// renewable judges live whether the certificates may be renewed. What is renewed already, as
-// after a crash, is the step's to prove.
+// renewable checks live whether EKCO may renew the certificates. It passes if they are renewed already, as after a
+// crash: the step finds that.
 type renewable struct{ stores Stores }
 
 // Check implements [actions.Preflight].
@@ -158,7 +157,7 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 		return actions.Abandon("it is a customer's own certificate now, which EKCO never changes").About("foreign")
 	case live.Unreadable != "":
 		held := actions.Hold(live.Unreadable).About("unreadable")
-		held.Grace = 24 * time.Hour // as for what cannot be read while no renewal is open
+		held.Grace = 24 * time.Hour // as for unreadable certificates without an open renewal
 		return held
 	case lacks == "":
 		return actions.Pass()
@@ -206,8 +205,7 @@ func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessag
 	return s.outputs(ctx, step, live)
 }
 
-// outputs are the new certificates, and the pods that may have the old ones: all that there
-// are when the new ones are written.
+// outputs returns the new certificates, and the pods that may have the old ones: all pods at the time of the write.
 func (s renew) outputs(ctx context.Context, step actions.StepContext, live journal.CertificateFacts) (json.RawMessage, error) {
 	store, err := s.stores.of(step.Action)
 	if err != nil {
@@ -220,8 +218,8 @@ func (s renew) outputs(ctx context.Context, step actions.StepContext, live journ
 	return json.Marshal(journal.CertificateRenewed{Certificates: live.Certificates, Pods: pods})
 }
 
-// renewed reads what the first step left, and from when on a restart counts: one before the
-// new certificates were made read the old ones, even if it was after the plan.
+// renewed reads the output of the first step, and the earliest restart that counts: a pod that started before the
+// new certificates were created has the old ones, even if it started after the plan.
 func renewed(step actions.StepContext) (left journal.CertificateRenewed, since time.Time, err error) {
 	var captured facts
 	if err := step.Facts(&captured); err != nil {
@@ -237,7 +235,7 @@ func renewed(step actions.StepContext) (left journal.CertificateRenewed, since t
 	return left, since, err
 }
 
-// restart restarts who has the old certificate.
+// restart restarts the servers that have the old certificate.
 type restart struct{ stores Stores }
 
 // Prove implements [actions.Step].
@@ -252,7 +250,7 @@ func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	}
 	lacks, err := store.Restarted(ctx, step.Action.Subject, left.Pods, since)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
-		return actions.Proof{Done: true}, nil // the add-on was removed meanwhile
+		return actions.Proof{Done: true}, nil // the add-on was removed
 	}
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
@@ -270,10 +268,10 @@ func (s restart) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return nil, store.Restart(ctx, step.Action.Subject, left.Pods, since)
 }
 
-// lacking says what keeps some of the servers from serving the new certificates, or "".
+// lacking says why some of the servers do not serve the new certificates, or "".
 type lacking func(store Store, ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 
-// await has no effect: what it waits for is the servers'.
+// await has no effect: it waits for the servers.
 type await struct {
 	stores Stores
 	lacks  lacking
@@ -291,13 +289,13 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	}
 	lacks, err := unserved(ctx, store, step.Action.Subject, left, s.lacks)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
-		return actions.Proof{Done: true}, nil // there is nothing that could be served any more
+		return actions.Proof{Done: true}, nil // nothing can be served any more
 	}
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// unserved says what keeps the new certificates from being served, or "". Those that are due
-// again are not waited for any more: the next renewal is not wanted while this one is open.
+// unserved says why the new certificates are not served, or "". It does not wait for certificates that are due
+// again, since EKCO requests no other renewal while this one is open.
 func unserved(ctx context.Context, store Store, of journal.Subject, left journal.CertificateRenewed, by lacking) (lacks string, err error) {
 	live, err := store.Read(ctx, of)
 	if err != nil || live.Due {
@@ -309,7 +307,7 @@ func unserved(ctx context.Context, store Store, of journal.Subject, left journal
 // Do implements [actions.Step].
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// served holds what was waited for once in vain.
+// served holds a wait that timed out once.
 type served struct{ stores Stores }
 
 // Check implements [actions.Preflight].
@@ -339,7 +337,7 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 	return actions.Pass()
 }
 
-// waitsFor returns what was waited for in vain, and whether anything was.
+// waitsFor returns the check that timed out, and whether one did.
 func waitsFor(record journal.ActionRecord) (lacking, bool) {
 	if loaded := record.Steps[journal.StepAwaitLoaded]; loaded.Failures > 0 && !loaded.Done() {
 		return Store.Unloaded, true

@@ -20,18 +20,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The preflights of what is done on primaries.
+// The preflights of actions on primaries.
 const (
 	// AnotherAPIServer requires the API servers of all other primaries to answer before one is restarted.
 	// Those of lost nodes need not answer, unless all others are lost: then one of them must. An
 	// administrator can override it. An API server with an expired certificate does not wait for it.
 	AnotherAPIServer = "AnotherAPIServer"
-	// ControlPlaneRests holds what went wrong for longer and longer: each try may restart an API
-	// server.
+	// ControlPlaneRests holds a renewal after a failed attempt, with a growing backoff: each attempt may restart an
+	// API server.
 	ControlPlaneRests = "ControlPlaneRests"
 )
 
-// ControlPlaneDomain is what no other action may change meanwhile.
+// ControlPlaneDomain is the lock that excludes other actions on control planes.
 const ControlPlaneDomain = "control-plane"
 
 // RotateTask is the name of the host task that renews, as in earlier versions of EKCO.
@@ -44,40 +44,40 @@ const (
 	// within MaxPatience with the new certificates, nor within a third of it with the old ones.
 	RotatePatience = 5 * time.Minute
 	rotateLimit    = 3*primary.MaxPatience + time.Minute
-	// proofTime is how long it may take until all of it shows: an API server reads another
-	// certificate once a minute.
+	// proofTime is how long it may take until all effects are visible: an API server reads its certificate again
+	// once a minute.
 	proofTime   = 2 * time.Minute
 	noteTimeout = 30 * time.Second
 )
 
-// Servers are asked what shows of a renewal. Errors say what does not.
+// Servers checks the effects of a renewal from outside.
 type Servers interface {
 	// Primaries returns the nodes with a control plane, by name.
 	Primaries(ctx context.Context) (map[string]primaries.Server, error)
 	// Answers returns an error unless the API server at an address says that it is ready.
 	Answers(ctx context.Context, address string) error
-	// Serves returns the certificate that is served there.
+	// Serves returns the certificate that is served at an address.
 	Serves(ctx context.Context, address string, port int) (journal.Certificate, error)
 	// Component returns what the API server knows of a component's pod on a node.
 	Component(ctx context.Context, name, node string) (primaries.Component, error)
 }
 
-// Attempts writes down for others when certificates were looked at last.
+// Attempts records for other programs when EKCO last checked certificates.
 type Attempts interface {
-	// Attempted reports whether an attempt at that time or later is written down.
+	// Attempted reports whether a check at that time or later is recorded.
 	Attempted(ctx context.Context, since time.Time) (bool, error)
 	Note(ctx context.Context, at time.Time) error
 }
 
-// Primaries are the parts of what is done about the certificates of control planes.
+// Primaries has the dependencies of the actions on control planes.
 type Primaries struct {
 	Tasks    *tasks.Tasks
 	Servers  Servers
 	Attempts Attempts
-	// Image has EKCO; Look and Rotate are how it is told to do that, TTL included.
+	// Image is EKCO's image. Look and Rotate are its arguments for the two tasks, with the TTL.
 	Image        string
 	Look, Rotate []string
-	// Seen is told what was found on the primary of that UID, at some time since then.
+	// Seen is called with what a task found on the node of that UID, at some time after since.
 	Seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
 }
 
@@ -102,7 +102,7 @@ func OfPrimaries(p Primaries) []actions.Definition {
 	}
 }
 
-// read checks what a program left.
+// read checks the result of a program.
 func read[T any](result json.RawMessage) (json.RawMessage, error) {
 	var left T
 	if err := json.Unmarshal(result, &left); err != nil {
@@ -170,7 +170,7 @@ func (p Primaries) task(record journal.ActionRecord, name string, args []string,
 	}, err
 }
 
-// heedful is what [hosttask.Work] has run a program with.
+// heedful is the step of [hosttask.Work] that runs a program.
 type heedful interface {
 	actions.TidyStep
 	Interruptible() bool
@@ -194,7 +194,8 @@ func (c current) with(step actions.StepContext) actions.StepContext {
 		return step // the step itself says so
 	}
 	if time.Duration(step.Planned.Timeout) < task.Longest() {
-		// The step of an earlier version ends before this program would: that one's patience counts.
+		// The step of an earlier version may have a shorter timeout than this program needs: then use the planned
+		// arguments and limit.
 		task.Args, task.Limit = input.Task.Args, input.Task.Limit
 	}
 	input.Task = task
@@ -210,7 +211,7 @@ func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 }
 
 // Prove implements [actions.Step]. The new task's time limit applies, too. A task that is lost while its node is not
-// ready leaves the node worse off: nobody knows what the program did.
+// ready leaves the node worse off: it is unknown what the program did.
 func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := c.heedful.Prove(ctx, c.with(step))
 	proof.Worse = proof.Worse || proof.Lost && c.p.notReady(ctx, step.Action) != ""
@@ -231,7 +232,7 @@ func (p Primaries) notReady(ctx context.Context, record journal.ActionRecord) st
 	return ""
 }
 
-// seeing hands on what a program has found.
+// seeing passes on what a program has found.
 type seeing struct {
 	heedful
 	seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
@@ -245,7 +246,7 @@ func (s seeing) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 	}
 	var outcome hosttask.Outcome
 	if err := json.Unmarshal(proof.Outputs, &outcome); err != nil || len(outcome.Result) == 0 {
-		return proof, err // there is nothing to be seen
+		return proof, err // there is no result
 	}
 	var found journal.CertificatesOnPrimary
 	if err := json.Unmarshal(outcome.Result, &found); err != nil {
@@ -258,11 +259,11 @@ func (s seeing) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 	return proof, err
 }
 
-// note writes down that certificates were looked at. Who may not do so need not, nor who cannot: as
-// long as a look is open there is no other.
+// note records the time of a check. It is done without permission to write, and after noteTries failures: an open
+// action would block the next check.
 type note struct{ attempts Attempts }
 
-// noteTries is how often it is tried.
+// noteTries is how many attempts may fail.
 const noteTries = 3
 
 // Prove implements [actions.Step].
@@ -289,8 +290,8 @@ func (s note) Do(ctx context.Context, _ actions.StepContext) (json.RawMessage, e
 	return nil, err
 }
 
-// anotherAnswers holds the restart of an API server while another one that must serve meanwhile does not
-// answer, or another EKCO may restart one. This EKCO's own actions exclude each other by their domain.
+// anotherAnswers holds the restart of an API server while another one that must answer does not, or another EKCO may
+// restart one. This EKCO's own actions exclude each other by their domain.
 func (p Primaries) anotherAnswers(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	switch elsewhere, err := p.Tasks.Elsewhere(ctx, RotateTask, node); {
@@ -348,13 +349,13 @@ func (p Primaries) servesNobody(ctx context.Context, record journal.ActionRecord
 	return expired && p.Servers.Answers(ctx, own.Address) != nil
 }
 
-// How long EKCO rests after the first try that went wrong, and at most.
+// The backoff after the first failed attempt, and the longest one.
 const (
 	firstRest = 2 * time.Minute
 	lastRest  = 6 * time.Hour
 )
 
-// rests holds what went wrong until it is time for another try.
+// rests holds a renewal until the backoff is over.
 func rests(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	step := record.Steps[journal.StepRenewControlPlane+" "+node]
@@ -371,8 +372,8 @@ func rests(_ context.Context, record journal.ActionRecord) actions.Verdict {
 
 const apiServerPort = 6443
 
-// lacks returns what is not yet as renewed: the certificates that are served, and the components and the node as the API
-// server knows them.
+// lacks says which effects of the renewal are not visible yet: in the certificates that are served, and in the
+// components and the node according to the API server.
 func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result json.RawMessage) (string, error) {
 	var renewed journal.ControlPlaneRenewed
 	if err := json.Unmarshal(result, &renewed); err != nil {
@@ -394,7 +395,7 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 		switch served, err := p.Servers.Serves(ctx, input.Address, port); {
 		case err != nil && port == apiServerPort:
 			lacks = append(lacks, err.Error())
-		case err != nil: // etcd reads its files at each handshake; who cannot reach it needs no proof of that
+		case err != nil: // etcd reads its files at each handshake, so a port that EKCO cannot reach needs no check
 		case served.Fingerprint != shall:
 			lacks = append(lacks, fmt.Sprintf("port %d of node %s does not serve the certificate in its file", port, node))
 		}

@@ -22,20 +22,19 @@ const (
 	approveTimeout = 30 * time.Second
 )
 
-// Right before its approval a request is judged once more by what was read no earlier than
-// lookCounts before. So many approvals at once share a look. The approval then has to be
-// with the API server within judgementCounts, or is judged again.
+// Right before its approval a request is judged again, by facts that are at most maxFactsAge old: so many approvals
+// at the same time share one read. The API server must have the approval within maxVerdictAge; otherwise the request
+// is judged again.
 const (
 	lookCounts      = 2 * time.Second
 	judgementCounts = 3 * time.Second
 )
 
-// StillFits is the preflight that reads the request and everything around it live and
-// abandons the action when it is not to be approved any more.
+// StillFits is the preflight that reads the request and everything around it live, and abandons the action if EKCO
+// must not approve it any more.
 const StillFits = "RequestStillFits"
 
-// Judge says why a request is not to be approved, and a key that names the reason; both
-// are empty if it is.
+// Judge says why EKCO must not approve a request, and a key that names the reason; both are empty if EKCO may.
 type Judge func(asked journal.CSR, around journal.CSRAround) (key, reason string)
 
 // New returns the action that approves a request.
@@ -53,7 +52,7 @@ func New(api csr.API, judge Judge) actions.Definition {
 	}
 }
 
-// facts are those of a plan.
+// facts are what the plan captures.
 type facts struct {
 	// Fingerprint is that of the request that was judged.
 	Fingerprint string `json:"fingerprint"`
@@ -66,14 +65,14 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	}
 	captured, err := json.Marshal(facts{asked.Fingerprint})
 	return journal.Plan{Facts: captured, Steps: []journal.PlannedStep{{
-		// It is not taken back, and nothing follows it: who gives up in between leaves nothing
-		// half done. So there is no point of no return, and what keeps failing can be ended.
+		// It cannot be undone, and nothing follows it: an action that ends early leaves nothing half done. So there
+		// is no point of no return, and an action that keeps failing can be ended.
 		ID: doesApprove, Does: doesApprove,
 		Preflights: []string{StillFits}, Timeout: journal.Duration(approveTimeout),
 	}}}, err
 }
 
-// bench is where requests are judged by what is read live.
+// liveJudge judges requests by live facts.
 type bench struct {
 	api   csr.API
 	judge Judge
@@ -85,8 +84,8 @@ type judged struct {
 	node *journal.CSRNode
 }
 
-// judged reads a request and everything around it, and says whether it is still to be
-// approved. What somebody has approved meanwhile passes: the step finds that done.
+// judged reads a request and everything around it, and says whether EKCO may still approve it. A request that
+// another client has approved passes: the step finds it done.
 func (b bench) judged(ctx context.Context, record journal.ActionRecord) (judged, actions.Verdict) {
 	live, gone, err := pending(ctx, b.api, record.Subject)
 	request := judged{Request: live}
@@ -138,7 +137,7 @@ func pending(ctx context.Context, api csr.API, subject journal.Subject) (live cs
 	return live, "", nil
 }
 
-// approve is a single call, whose effect its proof sees.
+// approve is a single call. Prove sees its effect.
 type approve struct{ bench }
 
 var _ actions.Step = approve{}
@@ -157,8 +156,8 @@ func (s approve) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return actions.Proof{Missing: "the request is not approved yet"}, nil
 }
 
-// Do implements [actions.Step]. What may have changed since the preflight is everything:
-// journals are written in between, and disks can be slow.
+// Do implements [actions.Step]. Anything may have changed since the preflight: EKCO writes its journal in between,
+// and disks can be slow.
 func (s approve) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	request, verdict := s.judged(ctx, step.Action)
 	switch {
@@ -172,7 +171,7 @@ func (s approve) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return nil, s.api.Approve(ctx, request.Request, message(request, step.Action.ID))
 }
 
-// message says, for who looks at the request, what was checked.
+// message says what EKCO checked, for readers of the request.
 func message(request judged, action string) string {
 	asked := request.Asked
 	return fmt.Sprintf("EKCO checked that %s asked for itself, signed with the key to be certified (%s), and that %s are addresses of Node %s (uid %s) "+

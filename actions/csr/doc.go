@@ -1,5 +1,4 @@
-// Package csr approves kubelets' requests for serving certificates. Whether a request
-// fits was judged by what the journal knows; here everything is read live and judged
-// again, before the step and right before the approval, which the API server takes only
-// for the request as it was read.
+// Package csr approves kubelets' requests for serving certificates. The machine has judged a request by the facts in
+// the journal. This package judges it again by live facts, before the step and right before the approval. The API
+// server accepts the approval only if the request has not changed since it was read.
 package csr

@@ -1,9 +1,9 @@
-// Package hosttask is what actions share that have work done on hosts: for each node a step
-// that runs a program there and leaves what came of it, a step that removes its pod once
-// that is on record, and one that takes the pod away if the action is cancelled.
+// Package hosttask has the steps of actions that run programs on hosts. For each node, one step runs the program and
+// records its outcome, a second one then removes its pod, and a third one removes the pod if the action is
+// cancelled.
 //
-// A capability says by [Work] what the program is and how its outcome is read. Killed at
-// any point, the next EKCO finds the pod again, and makes no second one.
+// A capability describes the program and its outcome by [Work]. If EKCO is killed at any point, the next EKCO finds
+// the pod again, and creates no second one.
 package hosttask
 
 import (
@@ -20,37 +20,35 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Work is what is done on each of some nodes. Tasks and Does must be set.
+// Work is a program that runs on several nodes. Tasks and Does must be set.
 type Work struct {
 	Tasks *hosttask.Tasks
-	// Does is how plans name the step that does it. It also begins the steps' ids.
+	// Does is the name in plans of the step that runs it. The ids of such steps begin with it.
 	Does string
-	// Read checks the result that the program gave, and returns what goes on record. nil
-	// takes it as it is.
+	// Read checks the result of the program, and returns what is recorded. nil records the result unchanged.
 	Read func(result json.RawMessage) (json.RawMessage, error)
-	// Lacks says what of its effect does not show yet, given what Read returned; nil is for what
-	// shows in the result alone. The program has ended by then, and is run again if it does not
-	// show within the time of the step.
+	// Lacks says which effect of the program is not visible yet, given what Read returned; nil if the result alone
+	// shows it. The program has ended by then. It runs again if the effect is not visible within the timeout of the
+	// step.
 	Lacks func(ctx context.Context, step actions.StepContext, result json.RawMessage) (why string, err error)
-	// Verify makes the node work with what a task with [hosttask.Task.Trial] has changed, and returns an error unless
-	// it does. The task waits meanwhile; it takes the change back unless Verify returns nil in time.
+	// Verify makes the node work with what a task with [hosttask.Task.Trial] has changed, and returns an error
+	// unless it does. The task waits for that, and undoes the change unless Verify returns nil in time.
 	Verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
-	// Partial takes what cannot be done on a node for an outcome, with the reason in
-	// [Outcome.Missing], and does not wait for it. Only what the API server does not answer
-	// is asked a few times.
+	// Partial makes a node on which the work cannot be done an outcome, with the reason in [Outcome.Missing],
+	// instead of waiting for the node. Only requests that the API server does not answer are repeated, a few times.
 	Partial bool
-	// Unless says by what the action has come to why the program is not to be run on a node
-	// after all, or "". That is an outcome then as well. nil says nothing. An error is handled like one of the API server.
+	// Unless says why, after what the action has done so far, the program must not run on a node, or "". The reason
+	// is then the outcome, too. nil never says so. An error is handled like one of the API server.
 	Unless func(ctx context.Context, record journal.ActionRecord, node string) (why string, err error)
-	// Named has the end of the action name the nodes on which it could not be done, and why: also one
-	// that was replaced by another of its name, on which nothing was done.
+	// Named makes the end of the action name the nodes on which the work could not be done, and why. They include a
+	// node that was replaced by another of its name.
 	Named bool
 }
 
-// Outcome is what a step leaves that ran a program on a node.
+// Outcome is the output of a step that runs a program on a node.
 type Outcome struct {
 	Result json.RawMessage `json:"result,omitempty"`
-	// Missing says why there is none.
+	// Missing says why there is no result.
 	Missing string `json:"missing,omitempty"`
 	// Failed is set with Missing if the program may have run.
 	Failed bool `json:"failed,omitempty"`
@@ -60,24 +58,24 @@ type Outcome struct {
 	Worse bool `json:"worse,omitempty"`
 	// Because is the reason that [Work.Unless] gave.
 	Because string `json:"because,omitempty"`
-	// Left says why there was nothing to do: the node is not there any more.
+	// Left says why there was nothing to do: the node no longer exists.
 	Left string `json:"left,omitempty"`
 }
 
-// DoesRemove is how plans name the steps that remove a pod.
+// DoesRemove is the name in plans of the steps that remove a pod.
 const DoesRemove = "remove-host-task"
 
-// How long the steps may take besides the program: to find a place among the tasks that
-// run, and to have a pod removed.
+// How long the steps may take in addition to the program: to wait for a place among the running tasks, and to remove
+// a pod.
 const (
 	placeTimeout  = 90 * time.Second
 	removeTimeout = 30 * time.Second
 )
 
-// input is what the plan gives each of the steps.
+// input is the input of each of the steps.
 type input struct {
 	Task hosttask.Task `json:"task"`
-	// Of is the step that makes the pod.
+	// Of is the step that creates the pod.
 	Of string `json:"of"`
 }
 
@@ -85,14 +83,13 @@ func (i input) owner(step actions.StepContext) hosttask.Owner {
 	return hosttask.Owner{Action: step.Action.ID, Step: i.Of}
 }
 
-// Steps is the code of the steps that [Work.Plan] plans.
+// Steps returns the steps that [Work.Plan] plans.
 func (w Work) Steps() map[string]actions.Step {
 	return map[string]actions.Step{w.Does: run{w}, DoesRemove: remove{w.Tasks}}
 }
 
-// Plan adds the steps of a task to a plan, and returns the ids of the first and of the last:
-// once the first is done, its outcome is on record. The base says what they come after, and
-// which preflights and domains the first has; its id is that of the work and the node.
+// Plan adds the steps of a task to a plan, and returns the ids of the first and of the last one. The first step
+// records the outcome. It has the dependencies, preflights and domains of base; its id is Does and the node.
 func (w Work) Plan(plan *journal.Plan, task hosttask.Task, base journal.PlannedStep) (first, last string, err error) {
 	first = w.Does + " " + task.Node
 	raw, err := json.Marshal(input{task, first})
@@ -115,7 +112,7 @@ func (w Work) Plan(plan *journal.Plan, task hosttask.Task, base journal.PlannedS
 	return first, removal.ID, nil
 }
 
-// OutcomeOf returns what the step left that ran the program on a node, and whether it did.
+// OutcomeOf returns the outcome of the program on a node, and whether there is one.
 func (w Work) OutcomeOf(record journal.ActionRecord, node string) (outcome Outcome, done bool, err error) {
 	step := record.Steps[w.Does+" "+node]
 	if !step.Done() || len(step.Outputs) == 0 {
@@ -127,7 +124,7 @@ func (w Work) OutcomeOf(record journal.ActionRecord, node string) (outcome Outco
 	return outcome, true, nil
 }
 
-// run is the step that has a program run on a node.
+// run is the step that runs a program on a node.
 type run struct{ Work }
 
 var (
@@ -136,22 +133,21 @@ var (
 	_ actions.HeedfulStep       = run{}
 )
 
-// Interruptible implements [actions.InterruptibleStep]: it waits for its turn, and for
-// answers.
+// Interruptible implements [actions.InterruptibleStep]: the step only waits, for a place and for answers.
 func (run) Interruptible() bool { return true }
 
-// Do implements [actions.Step]: it makes the pod, unless there is nothing to do.
+// Do implements [actions.Step]: it creates the pod, unless there is nothing to do.
 func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	var in input
 	if err := step.Input(&in); err != nil {
 		return nil, err
 	}
-	repeated := step.Action.Steps[step.Planned.ID].Attempts > 1 // then nobody knows what has run
+	repeated := step.Action.Steps[step.Planned.ID].Attempts > 1 // then it is unknown what has run
 	if r.Unless != nil {
 		why, err := r.Unless(ctx, step.Action, in.Task.Node)
 		if why != "" || err != nil {
 			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
-			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // any other pod is kept, and Prove reads what came of it
+			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // any other pod is kept, and Prove reads its outcome
 				if err = cmp.Or(err, unseen); err != nil {
 					return r.answer(err, in.Task, r.patient(step), repeated)
 				}
@@ -169,14 +165,14 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 }
 
 // try waits until a task with [hosttask.Task.Trial] has reported its result, and confirms the change once it is
-// verified. Prove waits for the end of the program, which says whether the change was kept.
+// verified. Prove then waits for the end of the program, which reports whether the change was kept.
 func (r run) try(ctx context.Context, step actions.StepContext, in input) error {
 	var seen hosttask.Seen
 	heed := func() <-chan struct{} { return r.Tasks.Changed(in.Task, in.owner(step)) }
 	_, err := actions.Await(ctx, heed, func(ctx context.Context) (proof actions.Proof, err error) {
 		seen, err = r.Tasks.Look(ctx, in.Task, in.owner(step))
 		waits := err != nil || seen.State == hosttask.Starting || seen.State == hosttask.Running
-		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one look that fails is no reason to give up
+		return actions.Proof{Done: !waits, Missing: seen.Why}, nil //nolint:nilerr // one check that fails is no reason to give up
 	})
 	if seen.State != hosttask.Reported {
 		return err // nil if the program has ended: Prove reads its outcome
@@ -206,16 +202,16 @@ func notRun(repeated bool) string {
 	return "its task was not run, because "
 }
 
-// partialTries is how many attempts may fail of a step whose work is [Work.Partial]: one that
-// runs out of its time, and some that follow within a minute.
+// partialTries is how many attempts of a step with [Work.Partial] may fail: one that times out, and some that follow
+// within a minute.
 const partialTries = 6
 
-// patient reports whether the step may still be tried another time.
+// mayRetry reports whether the step may be tried again.
 func (r run) patient(step actions.StepContext) bool {
 	return !r.Partial || step.Action.Steps[step.Planned.ID].Failures < partialTries
 }
 
-// answer says what follows from that the pod was made, or not. ran is set if the program may have run.
+// answer returns the result of Do, given the error from creating the pod. ran is set if the program may have run.
 func (r run) answer(err error, task hosttask.Task, patient, ran bool) (json.RawMessage, error) {
 	var node *hosttask.NodeError
 	var foreign *hosttask.ForeignError
@@ -258,7 +254,7 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	}
 	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {
-		// One look that fails is no reason to give a program up that runs.
+		// One check that fails is no reason to give up a running program.
 		return r.without(in.Task, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.patient(step))
 	}
 	switch seen.State {
@@ -281,7 +277,7 @@ func because(why string) string {
 	return ": " + why
 }
 
-// without is the proof of a task that has no result.
+// without returns the proof of a task that has no result.
 func (r run) without(task hosttask.Task, outcome Outcome, lost bool) (actions.Proof, error) {
 	if !r.Partial || !lost {
 		return actions.Proof{Missing: outcome.Missing, Lost: lost, Worse: outcome.Worse}, nil
@@ -291,7 +287,7 @@ func (r run) without(task hosttask.Task, outcome Outcome, lost bool) (actions.Pr
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// read returns what goes on record of a result.
+// read returns what is recorded of a result.
 func (w Work) read(result json.RawMessage) (json.RawMessage, error) {
 	if w.Read == nil {
 		return result, nil
@@ -299,7 +295,7 @@ func (w Work) read(result json.RawMessage) (json.RawMessage, error) {
 	return w.Read(result)
 }
 
-// ended is the proof of a task that has its result.
+// ended returns the proof of a task that has its result.
 func (r run) ended(ctx context.Context, step actions.StepContext, task hosttask.Task, seen hosttask.Seen) (actions.Proof, error) {
 	result, err := r.read(seen.Result)
 	if err != nil {
@@ -314,7 +310,7 @@ func (r run) ended(ctx context.Context, step actions.StepContext, task hosttask.
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 
-// absent is the proof of a task without a pod: if its node is away, it has to wait.
+// absent returns the proof of a task without a pod. It waits if the node is not ready.
 func (r run) absent(ctx context.Context, task hosttask.Task) (actions.Proof, error) {
 	var node *hosttask.NodeError
 	proof := actions.Proof{Missing: "it has no pod", Lost: true}
@@ -333,12 +329,12 @@ func (r run) Heed(step actions.StepContext) <-chan struct{} {
 	return r.Tasks.Changed(in.Task, in.owner(step))
 }
 
-// Tidy implements [actions.TidyStep]. When EKCO stops or the action ends early, a program
-// that runs goes on: it is found again, or withdrawn.
+// Tidy implements [actions.TidyStep]. When EKCO stops or the action ends early, a running program continues: the
+// next EKCO finds it, or the undo step removes it.
 func (r run) Tidy(ctx context.Context, step actions.StepContext, failed error) {
 	var in input
 	if err := step.Input(&in); err != nil {
-		return // it has nothing, then
+		return // then it has no pod
 	}
 	owner := in.owner(step)
 	defer r.Tasks.Leave(in.Task, owner)

@@ -38,7 +38,8 @@ const (
 // the new one.
 const Confirm = "--confirm"
 
-// readyTimeout is how long a changed node may be not ready before the change stops. readyInterval is between two looks.
+// readyTimeout is how long a changed node may be not ready before the change stops, readyInterval is between two
+// checks of that.
 const (
 	readyTimeout  = 30 * time.Second
 	readyInterval = 2 * time.Second
@@ -95,7 +96,8 @@ func unless(record journal.ActionRecord, node string) string {
 	return cmp.Or(unserved(record, node), stopped(record))
 }
 
-// orLost returns [hosttask.Work.Unless]: it asks why first, and then looks for a node that was lost after its change.
+// orLost returns a [hosttask.Work.Unless] that calls unless first, and then looks for a node that was lost after its
+// change.
 func (p Parts) orLost(unless func(record journal.ActionRecord, node string) string) func(context.Context, journal.ActionRecord, string) (string, error) {
 	return func(ctx context.Context, record journal.ActionRecord, node string) (string, error) {
 		if why := unless(record, node); why != "" {
@@ -105,9 +107,9 @@ func (p Parts) orLost(unless func(record journal.ActionRecord, node string) stri
 	}
 }
 
-// lost says which other node is not ready although this action has changed it, or "". Once that was the reason of a
-// step, it stays so if the node is back later. A kubelet that was just restarted gets readyTimeout: it may report its
-// node as not ready at first.
+// lost says which other node is not ready although this action has changed it, or "". If that was the reason of an
+// earlier step, it stays the reason even if the node is back. A kubelet that was just restarted gets readyTimeout:
+// it may report its node as not ready at first.
 func (p Parts) lost(ctx context.Context, record journal.ActionRecord, node string) (why string, err error) {
 	changed := map[string]string{} // the UID of each
 	for _, planned := range record.Plan.Steps {
@@ -157,8 +159,8 @@ func stopped(record journal.ActionRecord) string {
 	return ""
 }
 
-// notServing says why the load balancer of a node must not be checked or written, or "". That a node is away, so that
-// nothing could be checked there, is a reason for that node alone.
+// notServing says why the load balancer of a node must not be checked or written, or "". A lost node, on which
+// nothing could be checked, is a reason for that node alone.
 func notServing(record journal.ActionRecord, node string) string {
 	if why := missing(record, journal.StepCheckLoadBalancer+" "+node); why != "" {
 		return "HAProxy could not check its configuration: " + why
@@ -314,8 +316,8 @@ func (p Parts) planChecks(ctx context.Context, plan *journal.Plan, primaries []s
 	return after, nil
 }
 
-// addresses returns the addresses of all primaries, for a request that names none. One at which the API server of
-// another node answers is left out. It is an error if no API server answers: the nodes would be cut off.
+// addresses returns the addresses of all primaries, for a request that names none. It omits an address at which the
+// API server of another node answers. It returns an error if no API server answers: the nodes would be cut off.
 func (p Parts) addresses(ctx context.Context, nodes []journal.KubeconfigsNode) (primaries []string, err error) {
 	problems, answers := []error{loadbalancer.ErrNoPrimaries}, false
 	isNode := func(name string) bool {

@@ -80,8 +80,9 @@ func (p Parts) work() hosttask.Work {
 	return hosttask.Work{Tasks: p.Tasks, Does: journal.StepWriteLoadBalancer, Read: read, Verify: p.verify, Unless: p.checkLog}
 }
 
-// checkLog returns an error if the log of a running HAProxy cannot be read, or its pod. EKCO could neither see what the task does nor
-// make HAProxy reload its configuration, so each attempt would end with the former files and a restart of HAProxy.
+// checkLog returns an error if EKCO cannot read the log of a running HAProxy, or its pod. EKCO could then neither
+// see what the task does nor make HAProxy reload its configuration, so each attempt would end with the former files
+// and a restart of HAProxy.
 func (p Parts) checkLog(ctx context.Context, _ journal.ActionRecord, node string) (why string, err error) {
 	pod, err := p.Running.Pod(ctx, node)
 	if errors.Is(err, kube.ErrNotFound) || err == nil && !pod.Runs {

@@ -18,7 +18,7 @@ const ListStillThere = "ListStillThere"
 
 const noteTimeout = 30 * time.Second
 
-// noting returns the action that notes which nodes have their load balancer in step.
+// noting returns the action that writes the list of nodes with an up-to-date load balancer.
 func (p Parts) noting() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionNoteLoadBalancers, Noun: "note", Expendable: true, Plan: planNote,

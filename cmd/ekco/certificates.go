@@ -17,7 +17,7 @@ import (
 	certificatesource "github.com/replicatedhq/ekco/observers/certificates"
 )
 
-// certificatesOf is what EKCO does about certificates.
+// certificatesOf returns the capability for certificates.
 func certificatesOf(c cluster) ring.Capability {
 	store, nudge := secrets.New(c.objects, certificateOptions(c)), &observers.Nudge{}
 	onHosts, seen := primariesOf(c), &observers.Nudge{}

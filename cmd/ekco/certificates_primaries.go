@@ -12,13 +12,13 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
-// What the binary does about certificates in the pod of a host task.
+// The commands of host tasks for certificates.
 const (
 	hostTaskLook   = "read-certs"
 	hostTaskRotate = "rotate-certs"
 )
 
-// primariesOf knows the certificates of control planes.
+// primariesOf returns the store of the certificates of control planes.
 func primariesOf(c cluster) *primaries.Store {
 	options := primaries.Options{Nodes: c.kube, Objects: c.objects, Namespace: c.cfg.RotateCertsNamespace, TTL: c.cfg.RotateCertsTTL}
 	if c.kube != nil {
@@ -37,7 +37,7 @@ func onPrimaries(c cluster, store *primaries.Store, seen func()) actionscertific
 	}
 }
 
-// addCertificateTasks adds what host tasks do about certificates.
+// addCertificateTasks adds the commands of host tasks for certificates.
 func addCertificateTasks(a *app, to *cobra.Command) {
 	var of rotateCerts
 	look := &cobra.Command{

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// follow takes the events of the change until it is over.
+// follow processes the events of the change until it has ended.
 func (c *changer) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan streamed)
@@ -38,7 +38,7 @@ func (c *changer) follow(ctx context.Context) error {
 	return nil
 }
 
-// take takes an event of the change.
+// take processes an event of the change.
 func (c *changer) take(event journal.Event) error {
 	decoded := event.Decoded()
 	switch p := decoded.Body.(type) {
@@ -64,7 +64,7 @@ func (c *changer) take(event journal.Event) error {
 	return nil
 }
 
-// tell tells of a step that is done, if it is about a node.
+// report prints the result of a step that is done, if it is about a node.
 func (c *changer) tell(done *journal.StepDone) {
 	if name, serves := strings.CutPrefix(done.Step, journal.StepServeLoadBalancer+" "); serves {
 		c.tellServes(name, done.Outputs)
@@ -88,7 +88,7 @@ func (c *changer) tell(done *journal.StepDone) {
 	}
 }
 
-// tellServes tells of the load balancer of a node.
+// reportBalancer prints the result for the load balancer of a node.
 func (c *changer) tellServes(name string, outputs json.RawMessage) {
 	changed, err := actionsbalancer.ChangedOf(journal.KubeconfigsNode{Name: name}, outputs)
 	switch {
@@ -102,7 +102,7 @@ func (c *changer) tellServes(name string, outputs json.RawMessage) {
 	}
 }
 
-// set says what was set on a node.
+// set describes what was set on a node.
 func set(on *journal.KubeconfigsSet) string {
 	if on == nil {
 		return "restarted the kubelet"

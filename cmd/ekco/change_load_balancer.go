@@ -31,7 +31,7 @@ type changeFlags struct {
 	reason  string
 }
 
-// why says why nobody waits any longer.
+// why says why the command stops waiting.
 func (f changeFlags) why(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Sprintf("not done within %s", f.timeout)
@@ -39,7 +39,7 @@ func (f changeFlags) why(ctx context.Context) string {
 	return "interrupted"
 }
 
-// again is the command that goes on.
+// again returns the command that continues.
 func (f changeFlags) again() string {
 	command := "ekco change-load-balancer --server=" + f.Server
 	if f.Internal {
@@ -90,10 +90,10 @@ configuration makes no sense.`,
 	return cmd
 }
 
-// changeLoadBalancer has the kubelets led elsewhere, and prints what came of it in the last line,
-// whatever that is: installers wait for it.
+// changeLoadBalancer points all kubelets to another server, and prints the result in the last line, whatever it is:
+// installers wait for it.
 func (a *app) changeLoadBalancer(cmd *cobra.Command, flags changeFlags, args []string) error {
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // who asked may be gone, and reads the result later
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // the caller may be gone, and reads the result later
 	err := a.change(cmd, flags, args)
 	if _, err := fmt.Fprintln(a.stdout, resultOf(err)); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (a *app) changeLoadBalancer(cmd *cobra.Command, flags changeFlags, args []s
 	return nil
 }
 
-// resultOf is the last line.
+// resultOf returns the last line.
 func resultOf(err error) string {
 	if err == nil {
 		return resultMark + " success"
@@ -115,11 +115,10 @@ func resultOf(err error) string {
 	return resultMark + " " + unmarked(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
-// resultMark begins the last line. Installers look for it anywhere in what is printed, and for success after
-// it.
+// resultMark begins the last line. Installers search all output for it, and then for success.
 const resultMark = "Result:"
 
-// unmarked is a text without the mark, which a node can have in the reason that it gives.
+// unmarked returns a text without the mark, which a reason from a node may contain.
 func unmarked(text string) string {
 	return strings.ReplaceAll(view.Clean(text), resultMark, "result:")
 }
@@ -154,32 +153,32 @@ func (a *app) change(cmd *cobra.Command, flags changeFlags, args []string) error
 	return c.run(ctx)
 }
 
-// changer carries one change from the question to its end.
+// changer requests one change and follows it to its end.
 type changer struct {
 	app   *app
 	flags changeFlags
 	began time.Time
-	// started is when it began by the machine's clock.
+	// started is the same by the machine's clock.
 	started time.Time
 	dial    func(ctx context.Context) (operator, error)
-	// operator is who does the work, nil while none is reached.
+	// operator is the connection to the operator, nil if there is none.
 	operator operator
-	// asked is set once it was asked for, whether or not there was an answer; before is the last
-	// event before that.
+	// asked is set once the request was sent, whether or not there was an answer; before is the last event before
+	// that.
 	asked  bool
 	before uint64
-	// action is the change's, empty until it is admitted, and last its last event that was taken.
+	// action is the change's, empty until it is admitted; last is its last event that was processed.
 	action string
 	last   uint64
-	// facts and outputs are what it has on record, the outputs by their nodes.
+	// facts and outputs are what is recorded, the outputs by node.
 	facts   journal.KubeconfigsFacts
 	outputs map[string]json.RawMessage
-	// unserved are why load balancers do not serve, by their nodes.
+	// unserved says why load balancers do not serve, by node.
 	unserved map[string]string
 	// joined are nodes that joined after it was planned.
 	joined []string
 	ended  *journal.ActionEnded
-	// doing is what it was last seen to do, or wait for.
+	// doing is what it last did or waited for.
 	doing string
 }
 
@@ -190,7 +189,7 @@ func (c *changer) leave() {
 	}
 }
 
-// run asks and follows, whoever does the work meanwhile.
+// run requests the change and follows it, also if another operator takes over.
 func (c *changer) run(ctx context.Context) error {
 	for {
 		err := c.goOn(ctx)
@@ -217,7 +216,7 @@ func (c *changer) run(ctx context.Context) error {
 	}
 }
 
-// goOn asks for the change, unless that is done, and follows it.
+// goOn requests the change, unless that is done, and follows it.
 func (c *changer) goOn(ctx context.Context) (err error) {
 	if c.operator, err = c.dial(ctx); err != nil {
 		return err
@@ -260,8 +259,8 @@ func (c *changer) ask(ctx context.Context) error {
 	return nil
 }
 
-// recorded reports whether what was asked for is on record, although there was no answer: it must not be
-// asked for anew, for which every kubelet would be restarted once more.
+// recorded reports whether the request is recorded although there was no answer: another request would restart every
+// kubelet once more.
 func (c *changer) recorded(ctx context.Context) (recorded bool, err error) {
 	if !c.asked {
 		return false, nil
@@ -291,7 +290,7 @@ func (c *changer) say(event journal.Decoded) {
 	c.print("%8s  %s", c.elapsed(), strings.TrimPrefix(view.Sentence(c.app.words, event), view.Clean(c.action)+": "))
 }
 
-// print prints a line. That nobody reads it must not end a change.
+// print prints a line. It ignores errors, since a lost reader must not end the change.
 func (c *changer) print(format string, args ...any) {
 	_, _ = fmt.Fprintln(c.app.stdout, unmarked(fmt.Sprintf(format, args...)))
 }

@@ -27,8 +27,7 @@ func (c *changer) conclude(ctx context.Context) error {
 	return nil
 }
 
-// noteJoined takes down the nodes that are not among those of the change, since they joined after it was
-// planned. An operator that does not answer any more has none.
+// noteJoined collects the nodes that joined after the change was planned; none if the operator does not answer.
 func (c *changer) noteJoined(ctx context.Context) {
 	status, err := c.operator.Status(ctx)
 	if err != nil {
@@ -42,7 +41,7 @@ func (c *changer) noteJoined(ctx context.Context) {
 	}
 }
 
-// late returns what is left of a change that nobody waits for any longer.
+// late returns what is left of a change when the command stops waiting.
 func (c *changer) late(why string) error {
 	if c.action == "" && c.asked {
 		return fmt.Errorf("%s: %s; the operator may have begun, since it did not answer the request (see: ekco history --component kubeconfigs); to join or start the change: %s", why, c.doing, c.flags.again())
@@ -53,10 +52,10 @@ func (c *changer) late(why string) error {
 	return fmt.Errorf("%s (%s); %sEKCO continues %s; to wait for it: %s", why, c.doing, c.leftOf(), c.action, c.flags.again())
 }
 
-// mostLeft is how many nodes are named in the result.
+// maxLeft is how many nodes are named in the result.
 const mostLeft = 10
 
-// leftOf says which nodes are not done, and why, before what follows; empty for none.
+// leftOf says which nodes are not done, and why, as the beginning of a sentence; "" for none.
 func (c *changer) leftOf() string {
 	var left []string
 	for _, node := range c.facts.Nodes {

@@ -56,13 +56,13 @@ func (b *balancers) actions(kube.API) []actions.Definition {
 	})
 }
 
-// loadBalancerChangesOf is what EKCO does about where kubelets are led; how, is with the rest of the
-// load balancer.
+// loadBalancerChangesOf returns the capability that points kubelets to another server; its actions are with those of
+// the load balancers.
 func loadBalancerChangesOf(cluster) ring.Capability {
 	return ring.Capability{Fsm: fsmbalancer.ChangeCapability(), Words: fsmbalancer.ChangeWords}
 }
 
-// sources look at nothing where it is switched off, and say so of what is known.
+// sources observe nothing if load balancers are switched off, and report that for those that are known.
 func (b *balancers) sources(s *fsm.State) []observers.Source {
 	known, lists := fsmbalancer.Known(s), fsmbalancer.KnownLists(s)
 	if b.cfg.EnableInternalLoadBalancer {

@@ -60,7 +60,7 @@ command line or the configuration makes no sense.`,
 	return cmd
 }
 
-// renamed says what became of the names.
+// renamed describes the change of the names.
 func renamed(changed certificates.ChangedNames) string {
 	if changed.Unchanged {
 		return "The API server's certificate has these names already: " + strings.Join(changed.Included, ", ") + "\n"

@@ -50,7 +50,7 @@ offers that: it says what may be lost. Other holds stay, and so do later ones.`,
 	return cmd
 }
 
-// running says of an action that there is nothing to try again; "" if there is.
+// running says that an action runs, so that there is nothing to retry; "" if there is.
 func running(action journal.ActionRecord) string {
 	if len(action.Holds) > 0 || action.Stalled != nil || action.Cancelling != nil || action.Unreadable != "" {
 		return ""

@@ -16,10 +16,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// kubernetesDir is where kubeadm has its files.
+// kubernetesDir is kubeadm's directory.
 const kubernetesDir = "/etc/kubernetes"
 
-// rotateCerts is what rotate-certs is told.
+// rotateCerts has the flags of rotate-certs.
 type rotateCerts struct {
 	ttl      time.Duration
 	hostname string
@@ -74,7 +74,7 @@ restarted; 2 the command line makes no sense.`,
 	return cmd
 }
 
-// ofEnvironment fills in what is not on the command line.
+// ofEnvironment sets what is not on the command line.
 func (a *app) ofEnvironment(cmd *cobra.Command, of *rotateCerts) error {
 	if text, set := a.env("TTL"); set && !cmd.Flags().Changed("ttl") {
 		ttl, err := time.ParseDuration(text)
@@ -92,7 +92,7 @@ func (a *app) ofEnvironment(cmd *cobra.Command, of *rotateCerts) error {
 	name, _ := a.env("HOSTNAME")
 	of.hostname = cmp.Or(of.hostname, name)
 	if of.hostname == "" {
-		of.hostname, _ = os.Hostname() // it is only said
+		of.hostname, _ = os.Hostname() // it is only printed
 	}
 	return nil
 }
@@ -103,8 +103,8 @@ func (of rotateCerts) rotation(a *app) primary.Rotation {
 	}
 }
 
-// rotate renews certificates on this host. Each line is as those who read them expect it: it
-// begins with Rotated, Restarting, Missing, Error or something else.
+// rotate renews certificates on this host. Programs read its lines, which begin with Rotated, Restarting, Missing,
+// Error or something else.
 func (a *app) rotate(ctx context.Context, of rotateCerts) (primary.Result, error) {
 	var lost error
 	say := func(line string) {

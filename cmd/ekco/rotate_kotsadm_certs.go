@@ -16,7 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// byHandTTL is what the earlier EKCO took for what is renewed by hand.
+// byHandTTL is the default of earlier versions of EKCO.
 const byHandTTL = 180 * 24 * time.Hour
 
 // renewalPatience is how long a renewal may take before the command leaves it to the operator.
@@ -70,8 +70,7 @@ Exit codes: 0 it is renewed, or does not expire within --ttl; 1 refused, failed 
 	return cmd
 }
 
-// followToEnd shows the events of an action until it has ended, and returns an error unless it
-// has ended well.
+// followToEnd shows the events of an action until it has ended, and returns an error unless it has succeeded.
 func (a *app) followToEnd(ctx context.Context, conn *connection, action string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it has not ended within %s", timeout))
 	defer cancel()

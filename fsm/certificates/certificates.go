@@ -12,25 +12,25 @@ const Machine = "certificate"
 
 // The states of certificates that belong together.
 const (
-	// Valid: there is nothing to be done about them.
+	// Valid: none of them is due.
 	Valid journal.State = "Valid"
-	// Due: one of them is to be renewed.
+	// Due: one of them must be renewed.
 	Due journal.State = "Due"
 	// Renewing: a renew-certificate action is open.
 	Renewing journal.State = "Renewing"
 	// Foreign: they are a customer's own.
 	Foreign journal.State = "Foreign"
-	// Unrenewed: EKCO does not renew them, as is said with them.
+	// Unrenewed: EKCO does not renew them; the facts say why.
 	Unrenewed journal.State = "Unrenewed"
-	// Unreadable: something is wrong with them, as is said with them.
+	// Unreadable: something is wrong with them; the facts say what.
 	Unreadable journal.State = "Unreadable"
 	// Unknown: EKCO has not read them yet.
 	Unknown journal.State = "Unknown"
-	// Absent: they are not there.
+	// Absent: they do not exist.
 	Absent journal.State = "Absent"
 )
 
-// Policy is what the configuration says of certificates.
+// Policy has the settings for certificates.
 type Policy struct {
 	// Renew is rotate_certs, Every rotate_certs_check_interval.
 	Renew bool
@@ -42,7 +42,7 @@ func renews(policy any) bool {
 	return p.Renew
 }
 
-// Capability returns what EKCO can do about certificates.
+// Capability returns the capability for certificates.
 func Capability() fsm.Capability {
 	return fsm.Capability{Machine: newMachine(), Kinds: kinds(), Rules: []fsm.Rule{rolloutRule()}}
 }
@@ -60,36 +60,37 @@ func kinds() []fsm.ActionKind {
 	})
 }
 
-// certificates is what the machine keeps of them.
+// certificates is the state of certificates that are renewed together.
 type certificates struct {
 	fsm.Object[journal.CertificateFacts]
-	// RenewedAt is when EKCO renewed them last, by RenewedBy.
+	// RenewedAt is when EKCO last renewed them, RenewedBy the action that did.
 	RenewedAt time.Time `json:"renewed_at,omitzero"`
 	RenewedBy string    `json:"renewed_by,omitempty"`
-	// Looked is the last look at those of a control plane.
+	// Looked is the last check of a control plane's certificates.
 	Looked looked `json:"looked,omitzero"`
-	// Failed is set if a try to renew those of a control plane failed since the last look was requested.
+	// Failed is set if an attempt to renew a control plane's certificates failed after the last check was requested.
 	Failed bool `json:"failed,omitempty"`
-	// Trying is set from the beginning of a try to renew those of a control plane until it fails or the action ends.
+	// Trying is set from the beginning of an attempt to renew a control plane's certificates until it fails or the
+	// action ends.
 	Trying bool `json:"trying,omitempty"`
-	// ChangedAt is when the last such try failed, or the last renewal ended that replaced a certificate.
+	// ChangedAt is when the last such attempt failed, or the last renewal that replaced a certificate ended.
 	ChangedAt time.Time `json:"changed_at,omitzero"`
-	// Worse is set if the node stopped being ready during a try or soon after it, until it is ready again.
+	// Worse is set if the node stopped being ready during an attempt or soon after it, until it is ready again.
 	Worse bool `json:"worse,omitempty"`
 }
 
 func of(t *fsm.Thing) *certificates { return t.Data.(*certificates) }
 
-// Known returns the facts of certificates, as far as the journal knows them, by name.
+// Known returns the facts of certificates according to the journal, by name.
 func Known(s *fsm.State) map[string]journal.CertificateFacts {
 	return fsm.KnownObjects[journal.CertificateFacts](s, Machine)
 }
 
-// Facts are what is known of certificates, with when EKCO renewed them, for programs.
+// Facts has the facts of certificates and of their last renewal, for programs.
 type Facts struct {
 	journal.CertificateFacts
 	RenewedAt time.Time `json:"renewed_at,omitzero"`
 	RenewedBy string    `json:"renewed_by,omitempty"`
-	// Unseen says why the last look at those of a control plane found nothing.
+	// Unseen says why the last check of a control plane found nothing.
 	Unseen string `json:"unseen,omitempty"`
 }

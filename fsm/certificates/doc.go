@@ -1,4 +1,4 @@
-// Package certificates is the machine of the certificates that EKCO knows: it renews those in
-// Secrets before they expire, leaves alone a customer's own, and tells of those that nobody
-// renews when they come to their end.
+// Package certificates is the machine for certificates. It requests renewals of those in Secrets and of control
+// planes before they expire, ignores a customer's own, and warns before a certificate expires that EKCO does not
+// renew.
 package certificates

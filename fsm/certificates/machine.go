@@ -43,7 +43,7 @@ func (m machine) Gone(t *fsm.Thing, e journal.Event, reason string) {
 	of(t).Worse = false
 }
 
-// Table has a way from each state to each other one: facts can change in any way.
+// Table has all transitions: facts can change in any way.
 func (m machine) Table() fsm.Table {
 	all := fsm.Names(Valid, Due, Renewing, Foreign, Unrenewed, Unreadable, Unknown, Absent)
 	from := func(to journal.State) (others []string) {
@@ -156,7 +156,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{Reason: t.Name + ": " + facts.Why, Input: journal.CertificateInput{Ends: facts.Ends()}}, t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+// Obsolete does not end a renewal that has begun: its own effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if rec.Kind != journal.ActionRenewCertificate {
 		return obsoleteOnPrimary(t, rec)
@@ -176,7 +176,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Opened implements [fsm.Machine]: a look shows what the tries before it left.
+// Opened implements [fsm.Machine]: a check shows what earlier attempts left.
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind == journal.ActionLookAtCertificates {
 		of(t).Failed = false
@@ -198,7 +198,7 @@ func (machine) Stepped(t *fsm.Thing, rec *journal.ActionRecord, e journal.Event,
 	}
 }
 
-// Ended keeps when they were renewed last.
+// Ended records the time of the renewal.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if rec.Kind != journal.ActionRenewCertificate {
 		endedOnPrimary(t, rec, ended.Outcome, s.Time)
@@ -252,7 +252,7 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return lines
 }
 
-// left says in days how long a certificate is valid still.
+// left says for how many days a certificate is still valid.
 func left(certificate journal.Certificate, now time.Time) string {
 	left := certificate.NotAfter.Sub(now)
 	switch days := int(left.Hours() / 24); {
@@ -267,8 +267,8 @@ func left(certificate journal.Certificate, now time.Time) string {
 	}
 }
 
-// Measures implements [fsm.Machine]. Certificates of a chain are at the same place: what is
-// told of that is the end of the first one to expire, with which all of them are of no use.
+// Measures implements [fsm.Machine]. Certificates of a chain are in the same place. Their measure is the end of the
+// first one to expire, since the whole chain is useless after that.
 func (machine) Measures(t *fsm.Thing, _ *fsm.World, tell func(fsm.Measure)) {
 	ends := map[string]time.Time{}
 	for _, certificate := range of(t).Facts.Certificates {

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// troubled is how often somebody looks again where something is wrong, or nobody could look.
+	// troubleInterval is between two checks while something is wrong, or while checks fail.
 	troubled = time.Hour
-	// uneasy is how soon somebody looks again because something was seen from outside.
+	// driftDelay is how soon EKCO checks again after it saw a change from outside.
 	uneasy = 10 * time.Minute
 )
 
-// looked is what the last look at a control plane's certificates came to.
+// looked is the result of the last check of a control plane's certificates.
 type looked struct {
 	// UID is that of the node.
 	UID string `json:"uid"`
-	// Missing says why nothing was found.
+	// Missing says why it found nothing.
 	Missing string `json:"missing,omitempty"`
 	// AskedAt is when it was requested.
 	AskedAt time.Time `json:"asked_at,omitzero"`
 }
 
-// unseen says why the last look at a control plane's certificates found nothing, or "".
+// unseen says why the last check of a control plane's certificates found nothing, or "".
 func (c *certificates) unseen() string {
 	if c.Facts.On == nil || c.Looked.UID != c.Facts.On.UID || c.Looked.Missing == "" {
 		return ""
@@ -120,8 +120,8 @@ func (c *certificates) seen(was *journal.Primary, now time.Time) {
 	c.Worse = !on.Ready && (c.Worse || was.Ready && c.Trying || fsm.LostSoonAfter(c.ChangedAt, was.Ready, on.Ready, now))
 }
 
-// urgentWithin is how long before its end a certificate is renewed in any case: with it, the API server serves
-// nobody any more.
+// urgentWithin is how long before its end a certificate is renewed in any case: after that, the API server serves no
+// client.
 const urgentWithin = 3 * 24 * time.Hour
 
 func isUrgent(t *fsm.Thing, now time.Time) bool {
@@ -147,15 +147,15 @@ func worseAfter(w *fsm.World) (first *journal.ActionRecord) {
 	return first
 }
 
-// isLost reports whether the node of a renewal was lost during a try or soon after it. A try that another EKCO began is
-// blamed while it is open: this EKCO may never have seen the node ready.
+// isLost reports whether the node of a renewal was lost during an attempt or soon after it. An attempt that another
+// EKCO began is blamed while it is open: this EKCO may never have seen the node ready.
 func isLost(t *fsm.Thing, rec *journal.ActionRecord) bool {
 	on := of(t).Facts.On
 	return on != nil && !on.Ready && (of(t).Worse || renewal(rec).Open)
 }
 
-// wantsOnPrimary wants a look at the certificates of a control plane now and then, and those renewed
-// that were seen to be due since they were renewed last. A node that is away is done when it is back.
+// wantsOnPrimary requests regular checks of a control plane's certificates, and a renewal if a check after the last
+// renewal found one that is due. A node that is not ready is done when it is back.
 func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	c := of(t)
 	if !c.Facts.On.Ready || !renews(w.PolicyOf(Machine)) {
@@ -166,7 +166,7 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 	look, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
 	if look == nil && !w.Policy.DryRun {
-		return // until then all that is known is what is served
+		return // before the first check, only the served certificates are known
 	}
 	if !c.Facts.Due || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
 		return
@@ -192,13 +192,13 @@ func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) bool {
 	return false
 }
 
-// lookDue returns when somebody is to look again, and whether.
+// lookDue returns when the next check is due, and whether there may be one.
 func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 	last, renewed := t.Last[journal.ActionLookAtCertificates], t.Last[journal.ActionRenewControlPlane]
 	switch {
 	case last == nil:
 		return time.Time{}, true
-	case last.Outcome == journal.OutcomeDryRun: // which leaves nothing that tells of which node it was
+	case last.Outcome == journal.OutcomeDryRun: // which does not record its node
 		return time.Time{}, !w.Policy.DryRun
 	case atWork(w.State, t): // what is there now may be undone
 		return time.Time{}, false
@@ -218,15 +218,15 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 	return last.At.Add(every(w)), true
 }
 
-// atWork reports whether a try of the open renewal of a control plane runs, and is not held after a crash, or one
-// succeeded and the action has not ended.
+// atWork reports whether an attempt of the open renewal of a control plane runs, and is not held after a crash, or
+// one succeeded and the action has not ended.
 func atWork(s *fsm.State, t *fsm.Thing) bool {
 	rec := s.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
 	return rec != nil && (renewal(rec).Open && len(rec.Holds) == 0 || renewal(rec).Done())
 }
 
-// startedSince reports whether EKCO was started since the last look was requested. A look that the former EKCO
-// requested may have read the files before EKCO was away, for nobody knows how long.
+// startedSince reports whether EKCO was started after the last check was requested. A check that the former EKCO
+// requested may have read the files long before this start.
 func (c *certificates) startedSince(w *fsm.World) bool {
 	return !w.Operator.StartedAt.Before(c.Looked.AskedAt)
 }
@@ -236,7 +236,7 @@ func every(w *fsm.World) time.Duration {
 	return p.Every
 }
 
-// endedOnPrimary keeps what an action about a control plane's certificates has come to.
+// endedOnPrimary records the outcome of an action about a control plane's certificates.
 func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Outcome, now time.Time) {
 	node, _ := journal.ControlPlaneOn(t.Subject)
 	input, err := journal.InputOf[journal.PrimaryInput](rec.Request)
@@ -293,8 +293,8 @@ func requestOnPrimary(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journal
 	return request, t.FactsSeq
 }
 
-// obsoleteOnPrimary says why an action about a control plane's certificates has lost its reason. What
-// has begun comes to its end.
+// obsoleteOnPrimary says why an action about a control plane's certificates is no longer needed, or "". An action
+// that has begun continues.
 func obsoleteOnPrimary(t *fsm.Thing, rec *journal.ActionRecord) string {
 	facts := of(t).Facts
 	input, err := journal.InputOf[journal.PrimaryInput](rec.Request)

@@ -14,7 +14,7 @@ func renewedOnPrimaries(*journal.ActionRequested) string {
 	return "they expire within rotate_certs_ttl"
 }
 
-// Words are the words for certificates, and for what is done to them.
+// Words has the words for certificates and their actions.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -73,8 +73,8 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	return words.Object(e.Subject) + ": " + strings.Join(said, "; ")
 }
 
-// warns says what is to be told to people of the end of the validity, or "". What EKCO renews
-// is to be told of only when it should have been renewed long since.
+// warns returns the warning about the end of the validity, or "". EKCO warns of a certificate that it renews only if
+// the renewal is long overdue.
 func warns(e journal.Event, facts journal.CertificateFacts) string {
 	own := facts.Unreadable == "" && facts.Unrenewed == ""
 	if facts.Within == "" || own && facts.Within == journal.Within30Days {
@@ -102,8 +102,8 @@ func warning(e journal.Event, p *journal.ThingObserved) words.Line {
 	return words.Line{}
 }
 
-// note is about the Secret or the Node, so that who describes that sees it. No object has the CA in
-// a primary's files: it is about the namespace of the control plane.
+// note is about the Secret or the Node, so that "kubectl describe" shows it there. A CA in a file has no object: its
+// Event is about the namespace of the control plane.
 func note(e journal.Event, p *journal.ThingObserved) words.Note {
 	facts, known := factsOf(p)
 	text := warns(e, facts)

@@ -1,9 +1,7 @@
-// Package csr is the machine of kubelets' requests for serving certificates. Its things
-// are the CertificateSigningRequests on which nobody has decided, by their UIDs. [Judge]
-// says which of them may be approved; the others stay as they are, since somebody else
-// may want to approve them, and are judged anew when something around them changes.
+// Package csr is the machine for kubelets' requests for serving certificates: the pending
+// CertificateSigningRequests, by UID. [Judge] decides which of them EKCO may approve. The others stay pending, since
+// another client may approve them, and are judged again when something around them changes.
 //
-// Who may create such requests can ask for any name. So a request is approved only if
-// its kubelet asks for names of its own Node, which no other node and no part of the
-// cluster has.
+// A client that can create such requests can ask for any name. So EKCO approves a request only if its kubelet asks
+// for names of its own Node that no other node and no part of the cluster has.
 package csr

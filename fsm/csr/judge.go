@@ -9,14 +9,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Signer signs the serving certificates of kubelets. Requests to others are none of
-// EKCO's business.
+// Signer signs the serving certificates of kubelets. EKCO ignores requests to other signers.
 const Signer = "kubernetes.io/kubelet-serving"
 
 // nodesGroup is the group of all kubelets, and the organization of their certificates.
 const nodesGroup = "system:nodes"
 
-// Verdict is what a judgement comes to.
+// Verdict is the result of a judgement.
 type Verdict struct {
 	Answer Answer
 	// Key names what Reason is about, for what is refused or has to wait.
@@ -28,9 +27,9 @@ type Answer string
 
 // The answers.
 const (
-	// Fits: nothing is against the approval.
+	// Fits: EKCO may approve it.
 	Fits Answer = "fits"
-	// Waits: what it is judged by is not there yet.
+	// Waits: facts are missing that it is judged by.
 	Waits Answer = "waits"
 	// Unfit: EKCO does not approve it as things are.
 	Unfit Answer = "unfit"
@@ -40,9 +39,9 @@ func refuse(key, format string, args ...any) *Verdict {
 	return &Verdict{Unfit, key, fmt.Sprintf(format, args...)}
 }
 
-// Judge says whether a kubelet's request for a serving certificate may be approved: it
-// is by the kubelet of a Node, for names of that Node alone. It is all that decides,
-// when a request is seen and again, by what is read live, before it is approved.
+// Judge says whether EKCO may approve a kubelet's request for a serving certificate: the kubelet of a Node created
+// it, for names of that Node alone. Nothing else decides. EKCO calls it when it sees a request, and again with live
+// facts before it approves.
 func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
 	for _, judge := range []func() *Verdict{
 		func() *Verdict { return judgeRequester(asked) },
@@ -98,7 +97,7 @@ func orEmpty(name string) string {
 	return name
 }
 
-// minRSA and minCurve are the least sizes of keys, in bits.
+// minRSA and minCurve are the minimum sizes of keys, in bits.
 const (
 	minRSA   = 2048
 	minCurve = 256
@@ -140,7 +139,7 @@ func judgeUsages(usages []string) *Verdict {
 	return nil
 }
 
-// judgeReserved is about names that are no single machine's, in any cluster.
+// judgeReserved refuses names that belong to no single machine in any cluster.
 func judgeReserved(asked journal.CSR) *Verdict {
 	for _, name := range asked.Names() {
 		if whose := reserved(name); whose != "" {
@@ -150,7 +149,7 @@ func judgeReserved(asked journal.CSR) *Verdict {
 	return nil
 }
 
-// reserved says whose a name is that no node may have, or "".
+// reserved describes a name that no node may have; "" for any other name.
 func reserved(name string) string {
 	canonical := journal.CanonicalName(name)
 	ip, err := netip.ParseAddr(canonical)
@@ -181,8 +180,8 @@ func reservedIP(ip netip.Addr) string {
 	return ""
 }
 
-// judgeCluster is about the identities of this cluster. In an installation with a
-// single primary, clients reach the control plane under that node's own address or name.
+// judgeCluster refuses names of this cluster. In an installation with a single primary, clients reach the control
+// plane under that node's own address or name.
 func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	if around.Unknown != "" {
 		return refuse("unknown", "EKCO cannot check whose its names are: %s", around.Unknown)

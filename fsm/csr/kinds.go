@@ -8,11 +8,10 @@ import (
 // Approve is the kind of action by which a request is approved.
 const Approve journal.ActionKind = "approve-csr"
 
-// Capability is the machine of requests with what is done about them.
+// Capability returns the capability for kubelets' requests.
 func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
 
-// kinds says what keeps EKCO from approving. Approvals share nothing, so that none waits
-// for another.
+// kinds returns the only kind. Approvals share nothing, so none waits for another.
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{{
 		Name: Approve, Verb: "approve", Machine: Name,

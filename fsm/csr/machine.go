@@ -11,21 +11,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Name is the machine's.
+// Name is the name of the machine.
 const Name = "csr"
 
-// Kind is what requests are as subjects.
+// Kind is the kind of its subjects.
 const Kind = "CertificateSigningRequest"
 
 // The states of a request.
 const (
-	// Pending: nobody has decided, and nothing is known that is against it.
+	// Pending: there is no decision yet, and no check fails.
 	Pending journal.State = "Pending"
 	// Refused: EKCO does not approve it as things are.
 	Refused journal.State = "Refused"
-	// Approved, by EKCO or by somebody else.
+	// Approved, by EKCO or by another client.
 	Approved journal.State = "Approved"
-	// Gone: it was deleted, denied, or is not looked at any more.
+	// Gone: it was deleted or denied, or EKCO no longer checks it.
 	Gone journal.State = "Gone"
 )
 
@@ -34,22 +34,21 @@ const (
 // three, so at least one of them gets older than this.
 const refusedGrace = 15 * time.Minute
 
-// keep is how many requests that came to their end are kept: they are in the history,
-// and a cluster can have thousands.
+// keep is how many finished requests stay in the state: the history has all, and a cluster can have thousands.
 const keep = 20
 
-// Request is what the machine keeps of a request.
+// Request is the state of a request.
 type Request struct {
 	Facts journal.CSRFacts `json:"facts"`
-	// Ended is why it is no longer looked at, once it is gone.
+	// Ended says why EKCO no longer checks it, once it is gone.
 	Ended string `json:"ended,omitempty"`
 	// verdict follows from Facts.
 	verdict Verdict
 }
 
-// Policy is the configuration's part.
+// Policy has the setting.
 type Policy struct {
-	// Approve has EKCO approve what fits.
+	// Approve is auto_approve_kubelet_csrs.
 	Approve bool
 }
 
@@ -98,8 +97,8 @@ func tells(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Ti
 	}
 }
 
-// toldApproved says who it was, as far as EKCO knows: a watch may tell of an approval by
-// EKCO before its end is recorded.
+// toldApproved says who approved it, if EKCO knows: the watch may report an approval by EKCO before the end of the
+// action is recorded.
 func toldApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	telling := fsm.Telling{Reason: "it is approved", Cause: t.Newest()}
 	if last := t.Last[Approve]; last != nil && last.Outcome == journal.OutcomeDone {
@@ -108,7 +107,7 @@ func toldApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return telling
 }
 
-// endedApproved is what a source says of a request that is approved.
+// endedApproved is the reason with which an observer ends an approved request.
 const endedApproved = "approved"
 
 // Observed implements [fsm.Machine].
@@ -127,13 +126,13 @@ func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	requestOf(t).Ended = reason
 }
 
-// Loaded implements [fsm.Machine]. What is in a snapshot is judged as this EKCO judges.
+// Loaded implements [fsm.Machine]. It judges requests in a snapshot by the rules of this EKCO.
 func (machine) Loaded(t *fsm.Thing) {
 	r := requestOf(t)
 	r.verdict = verdictOf(r.Facts)
 }
 
-// verdictOf judges a request, or what stands for the many that nobody looks at.
+// verdictOf judges a request, or the entry that stands for many requests that EKCO does not check.
 func verdictOf(facts journal.CSRFacts) Verdict {
 	if facts.AtLeast > 0 {
 		return *refuse("many", "%s has created so many requests that EKCO does not check %d or more of them; find out why", facts.Asked.Requester, facts.AtLeast)
@@ -159,11 +158,10 @@ func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State 
 	return Pending
 }
 
-// rest is how long EKCO waits after an approval that came to nothing.
+// backoff is the pause after an approval that failed.
 const rest = time.Minute
 
-// Wants implements [fsm.Machine]. An approval cannot be taken back, so that nobody can
-// undo it: no change has to be told.
+// Wants implements [fsm.Machine]. It gives no change for the rule Contested, since no client can undo an approval.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if t.GoneSeq != 0 || t.State == Approved || requestOf(t).verdict.Answer != Fits || !policyOf(w.Policy).Approve || len(w.Open(t)) > 0 {
 		return
@@ -182,8 +180,8 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.A
 	}, t.FactsSeq
 }
 
-// Obsolete implements [fsm.Machine]. What has begun ends by itself, unless it has stalled:
-// kubelets ask again every quarter of an hour, and each would leave one open.
+// Obsolete implements [fsm.Machine]. It does not end an approval that has begun, unless that has stalled: kubelets
+// create a new request every 15 minutes, and each would leave an open action.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	r := requestOf(t)
 	switch {
@@ -197,7 +195,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Open are the requests on which nobody has decided, as the journal knows them.
+// Open returns the requests without a decision, according to the journal.
 func Open(s *fsm.State) iter.Seq2[journal.Subject, journal.CSRFacts] {
 	return func(yield func(journal.Subject, journal.CSRFacts) bool) {
 		for _, t := range s.Things {

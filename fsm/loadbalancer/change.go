@@ -12,29 +12,29 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// ChangeMachine is the name of the machine of where all kubelets are led.
+// ChangeMachine is the name of the machine for the API server address of all kubelets.
 const ChangeMachine = "kubeconfigs"
 
-// The states of the kubeconfigs of all nodes. There is no such thing before somebody has asked for it.
+// The states of the kubeconfigs of all nodes. The first request creates their entry.
 const (
 	Changing journal.State = "Changing"
 	Changed  journal.State = "Changed"
 	Partly   journal.State = "Partly"
 )
 
-// kubeconfigs is what the machine keeps of them.
+// kubeconfigs is the machine's state.
 type kubeconfigs struct {
-	// Asked is the last that was asked for, Outcome what became of it, Left what it has left.
+	// Asked is the last request, Outcome its outcome, and Left says what it did not do.
 	Asked   journal.KubeconfigsInput `json:"asked"`
 	Outcome journal.Outcome          `json:"outcome,omitempty"`
 	Left    string                   `json:"left,omitempty"`
-	// Wrote is the event with which the last has ended that wrote load balancers too.
+	// Wrote is the event that ended the last change that also wrote load balancers.
 	Wrote uint64 `json:"wrote,omitempty"`
 }
 
 func kubeconfigsOf(t *fsm.Thing) *kubeconfigs { return t.Data.(*kubeconfigs) }
 
-// ChangeCapability returns what EKCO can do about where kubelets are led.
+// ChangeCapability returns the capability that points all kubelets to another API server address.
 func ChangeCapability() fsm.Capability {
 	return fsm.Capability{Machine: changer{}, Kinds: []fsm.ActionKind{{
 		Name: journal.ActionChangeLoadBalancer, Verb: "change-lb", Machine: ChangeMachine, Manual: true,
@@ -42,7 +42,7 @@ func ChangeCapability() fsm.Capability {
 	}}}
 }
 
-// ChangeWords are how its events read.
+// ChangeWords has the words for its events.
 var ChangeWords = words.Component{
 	Name:    ChangeMachine,
 	Actions: []words.Action{{Kind: journal.ActionChangeLoadBalancer, Verb: "change", Noun: "kubeconfigs"}},
@@ -85,7 +85,7 @@ func (changer) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	}
 }
 
-// Ended implements [fsm.Machine]. After a dry run they are what they were before.
+// Ended implements [fsm.Machine]. A dry run changes nothing.
 func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if rec.Request.DryRun {
 		return true
@@ -136,16 +136,16 @@ func (changer) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	return Partly
 }
 
-// Wants wants nothing: only a person asks for it.
+// Wants requests nothing: only a person requests a change.
 func (changer) Wants(*fsm.Thing, *fsm.World, func(fsm.Want)) {}
 
-// Request implements [fsm.Machine]: what is asked for, the person says.
+// Request implements [fsm.Machine]. Asked sets the input.
 func (changer) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
 	return journal.ActionRequested{}, t.FactsSeq
 }
 
-// Admit implements [fsm.Admitter]. What is asked for first comes to be by that. What is open is joined
-// by who asks for the same.
+// Admit implements [fsm.Admitter]. The first request creates the entry. A request for the same change joins the open
+// action.
 func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
 	input, err := readChange(request)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Re
 	return fsm.AdmitPresent(s, p, now, request)
 }
 
-// admitFirst admits the first that is ever asked for.
+// admitFirst admits the first request, which creates the entry.
 func (c changer) admitFirst(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
 	if s.Journal.SafeMode() {
 		return fsm.Admission{}, &fsm.RefusedError{Rule: fsm.RuleSafeMode, Reason: fsm.SafeModeReason(s)}
@@ -214,7 +214,7 @@ func (changer) Asked(_ *fsm.Thing, w *fsm.World, request fsm.Request, asked *jou
 	return nil
 }
 
-// nodeNamed reports whether there is a node of the name, and else which it may be.
+// nodeNamed reports whether there is a node of that name. If not, near suggests another name.
 func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 	var names []string
 	for _, t := range w.Things {
@@ -226,7 +226,7 @@ func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 	return fsm.DidYouMean(fsm.Near(name, slices.Values(names))), known
 }
 
-// asWords says where a change leads.
+// describe describes a change.
 func asWords(input journal.KubeconfigsInput) string {
 	said := "points the kubelets to " + input.Server
 	if input.Internal {

@@ -1,3 +1,3 @@
-// Package loadbalancer is the machine of the load balancer on each node: what HAProxy there was last
-// proved to run with, against what it shall.
+// Package loadbalancer is the machine for the load balancer of each node. It compares what HAProxy was last verified
+// to run with, and what is wanted.
 package loadbalancer

@@ -10,19 +10,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// list is what the machine keeps of the ConfigMap that says which nodes have their load balancer in
-// step. Who deletes it asks for everything to be written again.
+// list is the state of the ConfigMap that lists the nodes once their load balancers are up to date. Deleting the
+// ConfigMap requests that all load balancers are written again.
 type list struct {
 	Facts journal.LoadBalancerListFacts `json:"facts"`
-	// Tried is the list that EKCO wrote last, whatever came of it.
+	// Tried is the checksum of the list that EKCO last tried to write.
 	Tried string `json:"tried,omitempty"`
-	// Since is the event since which everything is to be written again.
+	// Since is the event after which all load balancers must be written again.
 	Since uint64 `json:"since,omitempty"`
-	// Lost is why it is gone, if it is.
+	// Lost says why it no longer exists; "" if it does.
 	Lost string `json:"lost,omitempty"`
 }
 
-// listOf returns nil for a load balancer, and for what is no thing of this machine.
+// listOf returns the list; nil for a load balancer and for another machine's thing.
 func listOf(t *fsm.Thing) *list {
 	if b, is := t.Data.(*balancer); is {
 		return b.List
@@ -30,7 +30,7 @@ func listOf(t *fsm.Thing) *list {
 	return nil
 }
 
-// KnownLists returns the facts of those that exist, as far as the journal knows, by name.
+// KnownLists returns the facts of the ConfigMaps that exist according to the journal, by name.
 func KnownLists(s *fsm.State) map[string]journal.LoadBalancerListFacts {
 	known := map[string]journal.LoadBalancerListFacts{}
 	for _, t := range s.Things {
@@ -41,20 +41,20 @@ func KnownLists(s *fsm.State) map[string]journal.LoadBalancerListFacts {
 	return known
 }
 
-// member is a node as the list has it.
+// member returns a node's entry in the list.
 func member(name string, facts journal.LoadBalancerFacts) string {
 	return fmt.Sprintf("%s %t %s", name, facts.Primary, facts.Address)
 }
 
-// says is the list of members, as earlier versions of EKCO wrote it. They are sorted as texts: "a-1"
+// formatList returns the list in the format of earlier versions of EKCO. The entries are sorted as strings: "a-1"
 // comes before "a".
 func says(members []string) string {
 	slices.Sort(members)
 	return strings.Join(members, ",")
 }
 
-// observed takes over what is known of it. One that EKCO has just made is no other one. If it says what EKCO
-// has not written, another EKCO may have, and then it has written all nodes before.
+// observed takes the facts of the ConfigMap. A ConfigMap that EKCO just wrote is no change. If it has a content that
+// EKCO did not write, another EKCO may have written all nodes before.
 func (l *list) observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	var now journal.LoadBalancerListFacts
 	if err := json.Unmarshal(facts, &now); err != nil {
@@ -73,7 +73,7 @@ func (l *list) opened(rec *journal.ActionRecord) {
 	}
 }
 
-// ended takes over what the action has made of it.
+// ended takes the result of the action.
 func (l *list) ended(rec *journal.ActionRecord) {
 	var made journal.LoadBalancerListFacts
 	if outputs := rec.Steps[journal.StepNoteLoadBalancers].Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &made) == nil {
@@ -81,12 +81,13 @@ func (l *list) ended(rec *journal.ActionRecord) {
 	}
 }
 
-// said reports whether it says that.
+// has reports whether the ConfigMap has this content.
 func (l *list) said(says string) bool {
 	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(says)
 }
 
-// wants has it say which nodes there are once all are in step that are ready and not paused.
+// wants requests to write the ConfigMap once the load balancers of all nodes that are ready and not paused are up to
+// date.
 func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
 	if t != s.list || !s.settled(w) || l.said(s.says) {
 		return
@@ -120,7 +121,7 @@ func (l *list) obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// outdated says that it shall say something else by now, unless it is being written.
+// outdated says why the requested content is out of date, unless EKCO is writing it.
 func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
 	s := sumOf(w)
 	input, err := journal.InputOf[journal.LoadBalancerListInput](rec.Request)

@@ -22,12 +22,12 @@ const (
 	Removed  journal.State = "Removed"
 )
 
-// Policy is what the configuration says of it, and the version of EKCO.
+// Policy has the settings, and what this version of EKCO writes.
 type Policy struct {
 	// Enabled is enable_internal_load_balancer, Image internal_load_balancer_haproxy_image.
 	Enabled bool
 	Image   string
-	// Version is how the manifest is laid out, Layout how the configuration is written.
+	// Version is the file version of the manifest, Layout identifies the format of the configuration.
 	Version, Layout string
 	// TCPVersion is Version for API servers that refuse anonymous requests.
 	TCPVersion string
@@ -38,12 +38,12 @@ func policyOf(p fsm.Policy) Policy {
 	return of
 }
 
-// balancer is what the machine keeps of one.
+// balancer is the state of a load balancer.
 type balancer struct {
 	Facts journal.LoadBalancerFacts `json:"facts"`
-	// WasReady is set once the node was ready: before, its API server is none to lead to.
+	// WasReady is set once the node was ready: HAProxy does not use its API server before.
 	WasReady bool `json:"was_ready,omitempty"`
-	// At is the address of its API server in HAProxy's configuration. It stays while the Node has none.
+	// At is the address of its API server in HAProxy's configuration. It stays while the Node has no address.
 	At string `json:"at,omitempty"`
 	// Former is the first of the addresses that were replaced; "" if HAProxy has that again.
 	Former string `json:"former,omitempty"`
@@ -51,11 +51,11 @@ type balancer struct {
 	WasPrimary bool `json:"was_primary,omitempty"`
 	// RefusesAnonymous is set after an API server behind it has refused an anonymous request.
 	RefusesAnonymous bool `json:"refuses_anonymous,omitempty"`
-	// Proved is what HAProxy was seen to run with last.
+	// Proved is the last verification of HAProxy.
 	Proved *proved `json:"proved,omitempty"`
-	// Asked is the event with which the last action was asked for.
+	// Asked is the event that requested the last action.
 	Asked uint64 `json:"asked,omitempty"`
-	// Tried is what the last action was to make of it, whatever came of it.
+	// Tried is the input of the last action that ended, whatever its outcome.
 	Tried *journal.LoadBalancerInput `json:"tried,omitempty"`
 	// Runs is the image with which HAProxy was last seen running.
 	Runs string `json:"runs,omitempty"`
@@ -64,26 +64,26 @@ type balancer struct {
 	// Worse is set if the node stopped being ready soon after a change of its load balancer, until it is ready
 	// and an action has verified its load balancer.
 	Worse bool `json:"worse,omitempty"`
-	// Lost is why it is gone, if it is.
+	// Lost says why EKCO no longer manages it; "" if it does.
 	Lost string `json:"lost,omitempty"`
-	// List is set of the ConfigMap, of which there is nothing else.
+	// List is set for the ConfigMap, which uses no other field.
 	List *list `json:"list,omitempty"`
 }
 
-// proved is what an action has proved of a load balancer.
+// proved is the result of an action that verified a load balancer.
 type proved struct {
 	Input journal.LoadBalancerInput `json:"input"`
 	// Image and Version are those of the manifest; Image is empty if there is none.
 	Image   string `json:"image,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Started is when HAProxy was started that was seen to run so; zero if there was none.
+	// Started is the start of the verified HAProxy; zero if none ran.
 	Started time.Time `json:"started,omitzero"`
-	// Asked is the event with which the action was asked for, Seq the one with which it ended.
+	// Asked is the event that requested the action, Seq the one that ended it.
 	Asked uint64 `json:"asked,omitempty"`
 	Seq   uint64 `json:"seq,omitempty"`
 }
 
-// of returns nil for the list, and for what is no thing of this machine.
+// of returns the state of a load balancer; nil for the list and for another machine's thing.
 func of(t *fsm.Thing) *balancer {
 	if b, is := t.Data.(*balancer); is && b.List == nil {
 		return b
@@ -91,7 +91,7 @@ func of(t *fsm.Thing) *balancer {
 	return nil
 }
 
-// Capability returns what EKCO can do about them.
+// Capability returns the capability for load balancers.
 func Capability() fsm.Capability {
 	return fsm.Capability{
 		Machine: machine{}, Kinds: kinds(),
@@ -99,7 +99,7 @@ func Capability() fsm.Capability {
 	}
 }
 
-// Known returns the facts of those that exist, as far as the journal knows, by name.
+// Known returns the facts of the load balancers that exist according to the journal, by name.
 func Known(s *fsm.State) map[string]journal.LoadBalancerFacts {
 	known := map[string]journal.LoadBalancerFacts{}
 	for _, t := range s.Things {
@@ -136,8 +136,7 @@ func (machine) New(t *fsm.Thing) any {
 	return &balancer{}
 }
 
-// Observed implements [fsm.Machine]. What was proved of a node is not proved of another that has
-// its name.
+// Observed implements [fsm.Machine]. A verification does not count for another node of the same name.
 func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	if l := listOf(t); l != nil {
 		return l.observed(t, e, facts)
@@ -188,7 +187,8 @@ func (b *balancer) runs() string {
 // answers reports whether its API server answers; true if it was not asked.
 func (b *balancer) answers() bool { return !b.Facts.Asked || slices.Contains(b.Facts.Answers, b.At) }
 
-// Gone implements [fsm.Machine]. What happens on the node while nobody looks after it is not known.
+// Gone implements [fsm.Machine]. It drops the verification, since EKCO does not see what changes on the node after
+// that.
 func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	if l := listOf(t); l != nil {
 		l.Lost = reason
@@ -197,7 +197,7 @@ func (machine) Gone(t *fsm.Thing, _ journal.Event, reason string) {
 	of(t).Lost, of(t).Proved, of(t).Worse = reason, nil, false
 }
 
-// Adopt implements [fsm.Adopter]: what is not known of the node is observed soon.
+// Adopt implements [fsm.Adopter]. An observer soon reports the facts.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	if subject.Name == "" || subject.Kind != journal.KindLoadBalancer && subject.Kind != journal.KindLoadBalancerList {
 		return false
@@ -216,8 +216,8 @@ func (machine) Opened(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	of(t).Asked = s.Seq
 }
 
-// Ended implements [fsm.Machine]: what was done is proved, what was not may have changed
-// anything.
+// Ended implements [fsm.Machine]. An action that succeeded has verified the load balancer; any other may have
+// changed it.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	s.Changed(Machine)
 	if l := listOf(t); l != nil {
@@ -233,12 +233,12 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	b.RefusesAnonymous = b.RefusesAnonymous || refusesAnonymous(rec)
 	on, left := onNode(rec)
 	if ended.Outcome == journal.OutcomeCancelled && rec.Stalled != nil && b.Facts.Ready {
-		b.Worse = false // its reason offers that to a person
+		b.Worse = false // the reason of the rule offers "ekco cancel"
 	}
 	switch {
 	case input.NodeUID != b.Facts.NodeUID && t.FactsSeq != 0:
 	case ended.Outcome == journal.OutcomeDone && left:
-		// What an earlier attempt wrote, a later one finds.
+		// A later attempt does not report what an earlier one wrote.
 		if on.Config || on.Manifest || rec.Steps[journal.StepWriteLoadBalancer+" "+t.Name].Attempts > 1 {
 			b.ChangedAt = s.Time
 		}
@@ -258,7 +258,7 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// onNode returns what the action's program has left on the node.
+// onNode returns what the action's program reported about the node.
 func onNode(rec *journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool) {
 	step := rec.Steps[journal.StepWriteLoadBalancer+" "+rec.Subject.Name]
 	var outcome struct {
@@ -270,7 +270,7 @@ func onNode(rec *journal.ActionRecord) (on journal.LoadBalancerOnNode, is bool) 
 	return *outcome.Result, true
 }
 
-// started returns when HAProxy was started that the action has seen to run.
+// started returns the start of the HAProxy that the action verified.
 func started(rec *journal.ActionRecord) time.Time {
 	var runs journal.LoadBalancerRuns
 	if outputs := rec.Steps[journal.StepReloadLoadBalancer].Outputs; len(outputs) == 0 || json.Unmarshal(outputs, &runs) != nil {
@@ -308,7 +308,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 		return l.request(s), max(s.since, t.FactsSeq)
 	}
 	shall := s.shall(w, t)
-	// A trial keeps the task's pod, of which there are only so many: it is for nodes that are changed one by one.
+	// A trial keeps the task's pod, and their number is limited: only nodes that are changed one by one get a trial.
 	shall.Trial = s.serves(w, t) || of(t).Facts.Primary || fsm.IsOneByOne(s.trusted())
 	switch {
 	case kind.Name == journal.ActionRestartLoadBalancer:
@@ -319,8 +319,8 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: shall}, max(s.since, t.FactsSeq)
 }
 
-// Obsolete leaves alone what is done to a node that can do it. One that is away is done when it is
-// back, and holds up no other. If the action has begun, it may be why the node is away, and goes on.
+// Obsolete ends the action of a node that is not ready, so that it delays no other: EKCO changes the node when it is
+// back. If the action has begun, it may be why the node is not ready, and continues.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if l := listOf(t); l != nil {
 		return l.obsolete(t, rec)
@@ -339,8 +339,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Outdated implements [fsm.Machine]: what has not begun, or stalled, need not do what nobody
-// wants any more.
+// Outdated implements [fsm.Machine]: an action that has not begun, or has stalled, ends if its input is out of date.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	if l := listOf(t); l != nil {
 		return l.outdated(rec, w)

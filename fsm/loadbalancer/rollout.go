@@ -21,7 +21,7 @@ type rollout struct {
 	primary  bool
 	// stopped says which node is worse off after the change of its load balancer, and why; "" for none.
 	stopped string
-	// verifying is set while the load balancer of a node is to be verified that is ready again after it was lost.
+	// verifying is set while a node that was lost is ready again, and its load balancer is not verified yet.
 	verifying bool
 	// next are the nodes of the next batch, look is the one that is checked next.
 	next map[*fsm.Thing]bool

@@ -20,8 +20,8 @@ type sum struct {
 	overwritten uint64
 	// waiting are the load balancers to update, in this order.
 	waiting []*fsm.Thing
-	// verified is the number of load balancers with the wanted configuration, as far as HAProxy has not restarted since. lost are those whose change may be
-	// why their nodes were lost, and which were not verified since.
+	// verified is the number of load balancers with the wanted configuration whose HAProxy has not restarted since.
+	// lost are those whose change may be why their nodes were lost, and which were not verified after that.
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
@@ -189,7 +189,7 @@ func tried(t *fsm.Thing) uint64 {
 	return 0
 }
 
-// shall returns the wanted load balancer of a node.
+// wanted returns the wanted load balancer of a node.
 func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 	p, b := policyOf(w.Policy), of(t)
 	return journal.LoadBalancerInput{
@@ -197,10 +197,10 @@ func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 	}
 }
 
-// again returns the last event after which all load balancers must be written again; zero for none.
+// rewriteAfter returns the last event after which all load balancers must be written again; zero for none.
 func (s *sum) again() uint64 { return max(s.listedAnew(), s.overwritten) }
 
-// listedAnew returns the last such event of the ConfigMap; zero for none.
+// listChanged returns the last such event of the ConfigMap; zero for none.
 func (s *sum) listedAnew() uint64 {
 	if s.list == nil {
 		return 0
@@ -225,8 +225,9 @@ func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
 	return proved != nil && proved.Input.Serves(s.shall(w, t)) && proved.Asked >= s.again()
 }
 
-// mustWrite reports whether the configuration is to be written: HAProxy does not serve as wanted, or it restarted, and
-// somebody may have changed the file. If the manifest is to be changed too, that restarts HAProxy and verifies both.
+// mustWrite reports whether the configuration must be written: HAProxy does not serve as wanted, or it restarted,
+// and another program may have changed the file. If the manifest must change too, that restarts HAProxy and verifies
+// both.
 func (s *sum) mustWrite(w *fsm.World, t *fsm.Thing) bool {
 	return !s.serves(w, t) || restarted(t) && of(t).manifest(policyOf(w.Policy))
 }

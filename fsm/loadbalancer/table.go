@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Off is why nothing is done where it is switched off.
+// Off is the reason why EKCO does nothing if load balancers are switched off.
 const Off = "enable_internal_load_balancer is off; the files on the node stay as they are"
 
 func kinds() []fsm.ActionKind {
@@ -80,7 +80,7 @@ func toldLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Lost, Cause: t.Newest()}
 }
 
-// reason says why an action is asked for.
+// reason says why EKCO requests an action.
 func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
 	b, shall, p := of(t), s.shall(w, t), policyOf(w.Policy)
 	switch proved := b.Proved; {
@@ -108,7 +108,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	return "daily check; the last one was at " + fsm.Stamp(looked(t))
 }
 
-// mostNamed is how many primaries are named in a sentence.
+// maxNamed is how many primaries are named in a sentence.
 const mostNamed = 8
 
 func primariesAre(primaries []string) string {

@@ -97,7 +97,7 @@ func lookDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
 	return at.Add(after)
 }
 
-// startedAnew returns the change by which EKCO counts how often HAProxy restarts after a check.
+// restartChange returns the change by which EKCO counts how often HAProxy restarts after a check.
 func startedAnew(t *fsm.Thing) *journal.Change {
 	return &journal.Change{Key: "started", Field: "the files of HAProxy on node " + t.Name}
 }

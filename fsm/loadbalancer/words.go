@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for load balancers, and for what is done to them.
+// Words has the words for load balancers and their actions.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -24,8 +24,8 @@ var Words = words.Component{
 // writtenAgain ends the reason to write all load balancers again.
 const writtenAgain = "everything is written again"
 
-// primariesIn returns the rollout target of an update; "" for one that only checks a node. The reason tells them apart,
-// in journals of earlier versions too.
+// primariesIn returns the rollout target of an update; "" for an action that only checks a node. The reason tells
+// them apart, in journals of earlier versions too.
 func primariesIn(p *journal.ActionRequested) string {
 	input, err := journal.InputOf[journal.LoadBalancerInput](*p)
 	if target := primariesAre(input.Primaries); err == nil && (strings.Contains(p.Reason, target) || strings.HasSuffix(p.Reason, writtenAgain)) {

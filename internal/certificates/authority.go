@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// ErrExternalCA is wrapped where the key of a CA is not on the host: somebody else signs.
+// ErrExternalCA is the error if the key of a CA is not on the host.
 var ErrExternalCA = errors.New("the CA is external: its key is not on this host, so EKCO cannot sign; create the certificate where the key is")
 
 // Authority is a CA that can sign.
 type Authority struct {
 	Certificate *x509.Certificate
 	Key         crypto.Signer
-	// Others are the other CAs in the file. While the CA is being replaced it has the old and
-	// the new one.
+	// Others are the other CAs in the file. While the CA is being replaced, the file has the old and the new one.
 	Others []*x509.Certificate
 }
 
@@ -29,8 +28,8 @@ func (a Authority) SignedByOther(certificate *x509.Certificate) bool {
 	return slices.ContainsFunc(a.Others, func(other *x509.Certificate) bool { return SignedBy(certificate, other) })
 }
 
-// NewAuthority reads a CA and its key, and checks that it may sign at that time. Of several CAs
-// it is the one that the key belongs to; of several with this key, the one that is valid longest.
+// NewAuthority reads a CA and its key, and checks that it may sign at that time. If the file has several CAs, it
+// returns the one that the key belongs to; of several with that key, the one that is valid longest.
 func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	bundle, err := certificate.Bundle()
 	if err != nil {

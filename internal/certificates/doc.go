@@ -1,5 +1,4 @@
-// Package certificates reads certificates, keys, kubeconfigs and manifests of static pods
-// strictly, says what is wrong with which block of which file, and makes new certificates
-// from old ones. It knows no cluster and keeps nothing. Its errors hold nothing of what was
-// read but names and types of PEM blocks: what cannot be read may be a key.
+// Package certificates strictly reads certificates, keys, kubeconfigs and manifests of static pods: its errors name
+// the file and the PEM block. It creates new certificates from old ones. It needs no cluster and keeps no state. Its
+// errors quote only names and types of PEM blocks, since content that cannot be read may be a key.
 package certificates

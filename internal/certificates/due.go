@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Due reports whether a certificate is to be renewed: what remains of its validity is ttl or
-// less. One that was just made is never due, however long ttl is: two thirds of its life are the most.
+// Due reports whether a certificate must be renewed: it expires within ttl. ttl counts for at most two thirds of the
+// validity, so a new certificate is never due.
 func Due(certificate *x509.Certificate, now time.Time, ttl time.Duration) bool {
 	return !now.Before(DueAt(certificate, ttl))
 }
 
-// DueAt returns when that is.
+// DueAt returns when the certificate becomes due.
 func DueAt(certificate *x509.Certificate, ttl time.Duration) time.Time {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	return certificate.NotAfter.Add(-min(ttl, life/3*2))

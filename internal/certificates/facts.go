@@ -11,13 +11,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// mostNames and longestName bound what is told of a certificate, which anybody may have made.
+// maxNames and maxName limit what is reported of a certificate, which any program may have made.
 const (
 	mostNames   = 50
 	longestName = 253
 )
 
-// Called names a certificate for people: by its common name, else by all of its subject.
+// Called returns a name of the certificate for people: its common name, else its whole subject.
 func Called(certificate *x509.Certificate) string {
 	name := certificate.Subject.CommonName
 	if name == "" {
@@ -29,8 +29,7 @@ func Called(certificate *x509.Certificate) string {
 	return short(name)
 }
 
-// short bounds a text, which may end inside a character then, and may hold anything before:
-// what is none is left out, since JSON would have another character there.
+// short limits the length of a text. It drops invalid UTF-8, which JSON would replace by another character.
 func short(text string) string {
 	if len(text) > longestName {
 		return strings.ToValidUTF8(text[:longestName], "") + "…"
@@ -38,7 +37,7 @@ func short(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// Facts are what may be told of a certificate. at says where it is.
+// Facts returns the public facts of a certificate. at says where it is.
 func Facts(at string, certificate *x509.Certificate) journal.Certificate {
 	facts := journal.Certificate{
 		At: at, Subject: short(certificate.Subject.String()), Issuer: short(certificate.Issuer.String()),
@@ -61,7 +60,7 @@ func serial(certificate *x509.Certificate) string {
 	return short(certificate.SerialNumber.Text(16))
 }
 
-// Fingerprint tells certificates apart.
+// Fingerprint returns the SHA-256 of a certificate.
 func Fingerprint(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.Raw)
 	return hex.EncodeToString(sum[:])

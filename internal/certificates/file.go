@@ -6,14 +6,13 @@ import (
 	"os"
 )
 
-// largestFile bounds what is read of a file: certificates have a few kilobytes.
+// maxFile is the maximum size of a file: certificates have a few kilobytes.
 const largestFile = 256 << 10
 
-// ErrLink is wrapped where a symbolic link is found in the place of a file. What replaces the
-// link would leave alone the file that it leads to.
+// ErrLink is the error if a file is a symbolic link: replacing the link would not change its target.
 var ErrLink = errors.New("it is a symbolic link; put the file itself there")
 
-// ReadFile reads a regular file. The name is set also if that fails.
+// ReadFile reads a regular file. The result has its name even if that fails.
 func ReadFile(path string) (File, error) {
 	file := File{Name: path}
 	info, err := os.Lstat(path)
@@ -33,7 +32,7 @@ func ReadFile(path string) (File, error) {
 	return file, nil
 }
 
-// pathless leaves out what the caller says already.
+// pathless removes the path from an error, since the caller adds it.
 func pathless(err error) error {
 	var of *os.PathError
 	if errors.As(err, &of) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// KurlProxyHost begins the common names of what kURL generates for its proxy.
+// KurlProxyHost is the prefix of the common names that kURL generates for its proxy.
 const KurlProxyHost = "kotsadm.default.svc.cluster.local"
 
-// Foreign reports whether the proxy's certificate is a customer's own, which EKCO never touches:
-// one that is not called as kURL calls those that it generates.
+// Foreign reports whether the proxy's certificate is a customer's own, which EKCO never changes: it does not have
+// the names that kURL generates.
 func Foreign(certificate *x509.Certificate) bool {
 	issuer, subject := certificate.Issuer.CommonName, certificate.Subject.CommonName
 	generated := (issuer == "" || strings.HasPrefix(issuer, KurlProxyHost)) && strings.HasPrefix(subject, KurlProxyHost)

@@ -13,7 +13,7 @@ import (
 // KeyKind is an algorithm and a size, as in "RSA 2048" and "ECDSA P-256".
 type KeyKind string
 
-// The kinds that certificates get in kURL.
+// The kinds of keys that EKCO creates.
 const (
 	RSA2048   KeyKind = "RSA 2048"
 	RSA3072   KeyKind = "RSA 3072"
@@ -21,7 +21,7 @@ const (
 	ECDSAP256 KeyKind = "ECDSA P-256"
 )
 
-// KindOf returns what a public key is.
+// KindOf returns the kind of a public key.
 func KindOf(public crypto.PublicKey) KeyKind {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
@@ -34,7 +34,7 @@ func KindOf(public crypto.PublicKey) KeyKind {
 	return KeyKind(fmt.Sprintf("unknown (%T)", public))
 }
 
-// NewKey makes a key of the kind. Others than those above are refused by their names.
+// NewKey creates a key of the kind. Kinds other than those above are an error.
 func NewKey(kind KeyKind) (crypto.Signer, error) {
 	switch kind {
 	case RSA2048:

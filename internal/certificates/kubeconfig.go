@@ -11,12 +11,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Kubeconfig is what a kubeconfig has of certificates and keys for its current context.
+// Kubeconfig has the certificates and keys of a kubeconfig's current context.
 type Kubeconfig struct {
 	// User and Server name the context's user, and its cluster's API server.
 	User, Server string
-	// Certificate and Key are the user's, CA is the cluster's. Each is called by the file
-	// and where it is in it.
+	// Certificate and Key are the user's, CA is the cluster's. Their names have the file and the field in it.
 	Certificate, Key, CA File
 	// Others are the certificates of other users.
 	Others []File
@@ -49,7 +48,7 @@ type kubeconfigUser struct {
 	User struct {
 		Certificate string `yaml:"client-certificate-data"`
 		Key         string `yaml:"client-key-data"`
-		// ByPath is what the kubelet's has: the file is another's to renew.
+		// ByPath is set in the kubelet's kubeconfig: the kubelet renews that file itself.
 		ByPath string `yaml:"client-certificate"`
 	} `yaml:"user"`
 }
@@ -73,7 +72,7 @@ func (k kubeconfig) current() (user kubeconfigUser, cluster kubeconfigCluster, e
 	return user, cluster, fmt.Errorf("it has %d users and %d clusters, and current-context does not name one of each; set it with: kubectl config use-context", len(k.Users), len(k.Clusters))
 }
 
-// Kubeconfig reads a kubeconfig that has its certificate and key in itself.
+// Kubeconfig reads a kubeconfig that contains its certificate and key.
 func (f File) Kubeconfig() (Kubeconfig, error) {
 	if len(bytes.TrimSpace(f.Content)) == 0 {
 		return Kubeconfig{}, f.fail("it is empty")
@@ -116,8 +115,8 @@ func (f File) Kubeconfig() (Kubeconfig, error) {
 	return found, nil
 }
 
-// WithPair returns the kubeconfig with another certificate and key of its user, and all else as it
-// was; also the layout, where each stands in one piece.
+// WithPair returns the kubeconfig with another certificate and key of its user. Everything else stays, also the
+// layout if each of the old ones occurs exactly once, on one line.
 func (f File) WithPair(certificate, key []byte) ([]byte, error) {
 	before, err := f.Kubeconfig()
 	if err != nil {
@@ -136,7 +135,7 @@ func (f File) WithPair(certificate, key []byte) ([]byte, error) {
 	return content, nil
 }
 
-// rewritten writes the kubeconfig anew, in the usual layout.
+// rewritten encodes the kubeconfig again, in the usual layout.
 func (f File) rewritten(name, certificate, key string) ([]byte, error) {
 	var document yaml.Node
 	if err := f.yaml(&document); err != nil || len(document.Content) != 1 {
@@ -171,7 +170,7 @@ func (f File) rewritten(name, certificate, key string) ([]byte, error) {
 	return content, nil
 }
 
-// yaml decodes exactly one document. What the decoder says is not handed on.
+// yaml decodes exactly one document. Callers drop the decoder's errors, which may quote a key.
 func (f File) yaml(into any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(f.Content))
 	if err := decoder.Decode(into); err != nil {

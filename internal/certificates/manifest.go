@@ -45,7 +45,7 @@ func (m Manifest) Component(name string) (Container, error) {
 	return m.Containers[i], nil
 }
 
-// Flag returns the value of a flag of the command, or "". If it is there more than once, the last one counts.
+// Flag returns the value of a flag of the command, or "". If it occurs several times, the last one counts.
 func (c Container) Flag(name string) (last string) {
 	for i, arg := range c.Command {
 		if value, is := strings.CutPrefix(arg, name+"="); is {
@@ -127,8 +127,7 @@ type probe struct {
 	} `yaml:"httpGet"`
 }
 
-// probe returns the address that the kubelet asks. Static pods of the control plane are in the
-// host's network.
+// probe returns the URL that the kubelet requests. Static pods of the control plane use the host's network.
 func (c container) probe() string {
 	asked := c.Ready.HTTP
 	if asked.Port == "" {
@@ -153,8 +152,8 @@ func (c container) probe() string {
 	return address.String()
 }
 
-// Annotated returns the manifest with the annotation of its pod set, and all else as it was but
-// for the layout: the kubelet makes another pod of it.
+// Annotated returns the manifest with an annotation set on its pod, so that the kubelet creates another pod. Nothing
+// else changes, except the layout.
 func (f File) Annotated(key, value string) ([]byte, error) {
 	if _, err := f.Manifest(); err != nil {
 		return nil, err

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// File is content with the name by which errors call it: a path, or a Secret and its key.
+// File is content with its name for errors: a path, or a Secret and its key.
 type File struct {
 	Name    string
 	Content []byte
 }
 
-// ErrEncrypted is wrapped by the errors of keys that need a passphrase.
+// ErrEncrypted is the error if a key needs a passphrase.
 var ErrEncrypted = errors.New("it is encrypted; EKCO has no passphrase")
 
 const (
@@ -37,8 +37,8 @@ func (f File) fail(format string, args ...any) error {
 	return fmt.Errorf("read %s: %w", f.Name, fmt.Errorf(format, args...))
 }
 
-// blocks splits the content into PEM blocks. Text before the first one, as openssl writes it,
-// is allowed; nothing else is, since what cannot be read may have been meant.
+// blocks splits the content into PEM blocks. Text before the first one, as openssl writes it, is allowed. Anything
+// else is an error, since it may be a damaged block.
 func (f File) blocks() ([]*pem.Block, error) {
 	if len(bytes.TrimSpace(f.Content)) == 0 {
 		return nil, f.fail("it is empty")
@@ -65,7 +65,7 @@ func (f File) blocks() ([]*pem.Block, error) {
 	return blocks, nil
 }
 
-// Bundle reads one certificate or several, which need not have to do with one another.
+// Bundle reads one certificate or several, which may be unrelated.
 func (f File) Bundle() ([]*x509.Certificate, error) {
 	blocks, err := f.blocks()
 	if err != nil {
@@ -85,8 +85,7 @@ func (f File) Bundle() ([]*x509.Certificate, error) {
 	return bundle, nil
 }
 
-// Chain reads one certificate or several, the first of which is signed by the second, and
-// so on.
+// Chain reads one certificate or several, each of which is signed by the next.
 func (f File) Chain() ([]*x509.Certificate, error) {
 	chain, err := f.Bundle()
 	if err != nil {
@@ -101,9 +100,8 @@ func (f File) Chain() ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// Legible returns the first certificates of a file, however else that is to be read: other
-// blocks, text and a wrong order are passed over. It is for who wants to know what there is, and
-// is nothing to go by when something is written.
+// Legible returns the first certificates of a file, whatever else is in it: it skips other blocks and text, and
+// ignores the order. It is only for display; do not decide by it what to write.
 func (f File) Legible(most int) (found []*x509.Certificate) {
 	for rest := f.Content; len(found) < most; {
 		block, after := pem.Decode(rest)
@@ -149,8 +147,7 @@ func (f File) Key() (crypto.Signer, error) {
 	return key, nil
 }
 
-// parseKey does not hand on what the parsers say: it is not worth the risk of an error that
-// quotes a key.
+// parseKey drops the errors of the parsers, which might quote a key.
 func parseKey(block *pem.Block) (crypto.Signer, error) {
 	if block.Type == blockEncrypted || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") {
 		return nil, ErrEncrypted
@@ -177,7 +174,7 @@ func parseKey(block *pem.Block) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// longestType bounds what errors quote of a file.
+// maxType is how much of a block's type errors quote.
 const longestType = 40
 
 func typeOf(block *pem.Block) string {
@@ -187,7 +184,7 @@ func typeOf(block *pem.Block) string {
 	return block.Type
 }
 
-// Matches says in an error that the key is another certificate's, by the names of both files.
+// Matches returns an error with the names of both files unless the key belongs to the certificate.
 func Matches(certificate *x509.Certificate, of File, key crypto.Signer, from File) error {
 	public, comparable := key.Public().(interface{ Equal(x crypto.PublicKey) bool })
 	if !comparable || !public.Equal(certificate.PublicKey) {
@@ -218,7 +215,7 @@ func EncodeChain(chain ...*x509.Certificate) []byte {
 	return out
 }
 
-// EncodeKey writes a key as PEM, in the form that kubeadm and openssl have written it for long.
+// EncodeKey writes a key as PEM, in the traditional format of kubeadm and openssl.
 func EncodeKey(key crypto.Signer) ([]byte, error) {
 	switch k := key.(type) {
 	case *rsa.PrivateKey:

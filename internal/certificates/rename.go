@@ -14,32 +14,31 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// APIServerNames says how the names in the API server's certificate are to be changed.
+// APIServerNames is a change of the names in the API server's certificate.
 type APIServerNames struct {
 	// Dir is the directory of the cluster's certificates, Add and Drop are names and
 	// addresses.
 	Dir       string
 	Add, Drop []string
-	// ServiceHost is the address of Service kubernetes, which is known in pods only. NodeName is the
-	// name of this node.
+	// ServiceHost is the address of Service kubernetes, known only in pods. NodeName is the name of this node.
 	ServiceHost, NodeName string
-	// Force drops names that programs may need to reach the API server, too, and signs with another CA
-	// than the present certificate has.
+	// Force also drops names that programs may need to reach the API server, and allows another CA than that of the
+	// present certificate to sign.
 	Force bool
 	Renewal
 }
 
-// ChangedNames is what became of them.
+// ChangedNames is the result of a change.
 type ChangedNames struct {
 	Included, Added, Dropped []string
-	// Unchanged: the certificate has just these names already, and was left alone.
+	// Unchanged is set if the certificate already has exactly these names, so that nothing was changed.
 	Unchanged bool
 }
 
-// Change writes apiserver.crt and apiserver.key anew, with the other names and a new key; validity,
-// subject, usages and kind of key are kept. The API server reads them by itself. Nobody else renews
-// them meanwhile, so that what is replaced is what was read; the error is [durable.ErrLocked] if
-// somebody does for half a minute.
+// Change replaces apiserver.crt and apiserver.key by a pair with the new names and a new key; validity, subject,
+// usages and kind of key are kept. The API server reads them again without a restart. The lock keeps other programs
+// from renewing them between the read and the write; the error is [durable.ErrLocked] if one of them holds it for
+// half a minute.
 func (n APIServerNames) Change(ctx context.Context) (ChangedNames, error) {
 	locked, err := durable.Lock(ctx, n.Dir)
 	if err != nil {
@@ -81,7 +80,7 @@ func (n APIServerNames) change() (ChangedNames, error) {
 		return changed, fmt.Errorf("the CA is being replaced, and the one whose key is in %s did not sign %s; "+
 			"when all clients trust that one, use --force", n.Dir, certificatePath)
 	}
-	// What is short-lived is due later than what was long valid: when it is due must not change.
+	// When a certificate is due depends on its whole validity, and must not change.
 	n.For, n.From = old.NotAfter.Sub(n.Now), old.NotBefore
 	certificate, key, err := Renew(template, ca, n.Renewal)
 	if err != nil {
@@ -149,8 +148,7 @@ func (n APIServerNames) needed(name string) string {
 	return ""
 }
 
-// belongs reports whether the key in the file is the certificate's: what was interrupted may
-// have left another.
+// belongs reports whether the key in the file is the certificate's. After an interruption it may be another.
 func belongs(certificate *x509.Certificate, of File, keyPath string) bool {
 	file, err := ReadFile(keyPath)
 	if err != nil {
@@ -160,7 +158,7 @@ func belongs(certificate *x509.Certificate, of File, keyPath string) bool {
 	return err == nil && Matches(certificate, of, key, file) == nil
 }
 
-// named returns the certificate with the other names.
+// named returns the certificate with the new names.
 func (n APIServerNames) named(old *x509.Certificate) (*x509.Certificate, ChangedNames) {
 	template, changed := *old, ChangedNames{}
 	template.DNSNames, template.IPAddresses = nil, nil

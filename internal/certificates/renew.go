@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// Year is how long certificates are valid that EKCO makes.
+// Year is the validity of the certificates that EKCO creates.
 const Year = 365 * 24 * time.Hour
 
 // Back is how far a new certificate's validity begins in the past, for clocks that are behind.
 const Back = 5 * time.Minute
 
-// Renewal says what the new certificate has of its own.
+// Renewal has what the new certificate does not copy from the old one.
 type Renewal struct {
 	// Now is the time of the signature, For how long the certificate is valid from then on.
 	Now time.Time
 	For time.Duration
 	// From is when the validity begins, if that is earlier than [Back] before Now; zero if it is not.
 	From time.Time
-	// NewKey makes the new key; nil is [NewKey].
+	// NewKey creates the new key; nil is [NewKey].
 	NewKey func(KeyKind) (crypto.Signer, error)
 }
 
@@ -34,7 +34,7 @@ func (r Renewal) newKey(kind KeyKind) (crypto.Signer, error) {
 	return NewKey(kind)
 }
 
-// begins is never later than now: a certificate must not be born invalid.
+// begins returns the start of the validity, which is never later than now.
 func (r Renewal) begins() time.Time {
 	if begins := r.Now.Add(-Back); r.From.IsZero() || begins.Before(r.From) {
 		return begins
@@ -42,8 +42,8 @@ func (r Renewal) begins() time.Time {
 	return r.From
 }
 
-// Renew makes a certificate with a new key that has of the old one its subject, names, usages
-// and kind of key, and is valid anew.
+// Renew creates a certificate with a new key and a new validity. It has the subject, names, usages and kind of key
+// of the old one.
 func Renew(old *x509.Certificate, ca Authority, r Renewal) (*x509.Certificate, crypto.Signer, error) {
 	template, err := r.like(old)
 	if err != nil {
@@ -57,7 +57,7 @@ func Renew(old *x509.Certificate, ca Authority, r Renewal) (*x509.Certificate, c
 	return certificate, key, err
 }
 
-// RenewCA makes a CA with a new key that is like the old one, and signs itself.
+// RenewCA creates a self-signed CA like the old one, with a new key.
 func RenewCA(old *x509.Certificate, r Renewal) (Authority, error) {
 	template, err := r.like(old)
 	if err != nil {
@@ -71,8 +71,8 @@ func RenewCA(old *x509.Certificate, r Renewal) (Authority, error) {
 	return Authority{Certificate: certificate, Key: key}, err
 }
 
-// like returns what is kept of the old certificate. Extensions that Go does not know are not
-// among it, nor are those about the issuer, which may be another now.
+// like returns what is kept of the old certificate. Extensions that Go does not know are dropped, and so are those
+// about the issuer, which may be another one.
 func (r Renewal) like(old *x509.Certificate) (*x509.Certificate, error) {
 	serial, err := newSerial()
 	return &x509.Certificate{
@@ -102,9 +102,9 @@ func sign(template, by *x509.Certificate, public crypto.PublicKey, key crypto.Si
 	return x509.ParseCertificate(der)
 }
 
-// SelfSigned makes the pair that kURL's proxy has unless somebody gave it another: a server's
-// certificate and the CA that signed it, whose key is thrown away. Its names are those of the
-// old one; host begins both common names, which tell when it was made.
+// SelfSigned creates a pair like the one that kURL generates for its proxy: a server certificate and the CA that
+// signed it. The CA's key is discarded. The names are those of the old certificate. Both common names are host and
+// the time.
 func SelfSigned(old *x509.Certificate, host string, r Renewal) (chain []*x509.Certificate, key crypto.Signer, err error) {
 	caTemplate, err := r.like(&x509.Certificate{
 		Subject:  pkix.Name{CommonName: fmt.Sprintf("%s-ca@%d", host, r.Now.Unix())},

@@ -7,13 +7,13 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// replacement is a file's new content, beside it, and what was there before.
+// replacement is a file's new content, next to the file, and its old content.
 type replacement struct {
 	durable.Replacement
 	before []byte
 }
 
-// prepare writes the content beside the file.
+// prepare writes the content next to the file.
 func prepare(path string, content []byte) (replacement, error) {
 	old, err := ReadFile(path)
 	if err != nil {
@@ -23,10 +23,10 @@ func prepare(path string, content []byte) (replacement, error) {
 	return replacement{r, old.Content}, err
 }
 
-// swap puts a file into its place: durable.Replacement.Swap but in tests.
+// swap is durable.Replacement.Swap; tests use another one.
 type swap func(durable.Replacement) error
 
-// restore puts back what was there before.
+// restore writes the old content again.
 func (r replacement) restore(by swap) error {
 	before, err := durable.Prepare(r.Path, r.before)
 	if err != nil {
@@ -35,10 +35,9 @@ func (r replacement) restore(by swap) error {
 	return by(before)
 }
 
-// swapPair replaces a certificate and its key. Who reads both in between sees two that do not
-// belong together, and keeps what it had: the API server tries again when the second changes.
-// The certificate is last, so that what was interrupted shows that it is the old one. Who calls it has
-// the directory's lock.
+// swapPair replaces a certificate and its key. A server that reads both in between finds a pair that does not match,
+// and keeps what it had: the API server tries again when the second file changes. The certificate comes last, so it
+// shows after an interruption that it is the old one. The caller holds the directory's lock.
 func swapPair(by swap, certificatePath string, certificate []byte, keyPath string, key []byte) error {
 	ofKey, err := prepare(keyPath, key)
 	if err != nil {

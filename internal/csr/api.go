@@ -10,37 +10,37 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Signer is whose requests these are.
+// Signer is the signer of these requests.
 const Signer = certificatesv1.KubeletServingSignerName
 
-// API is what EKCO asks about kubelets' requests. All reads are live. Errors are as
-// package kube's: see [kube.Sentinel].
+// API reads and approves kubelets' requests. All reads are live. Its errors are those of package kube: see
+// [kube.Sentinel].
 type API interface {
 	// Requests is the source of all requests to the signer, see [Of].
 	Requests() kube.Source
 	// Read reads one request by its name. It returns kube.ErrNotFound if there is none.
 	Read(ctx context.Context, name string) (Request, error)
-	// Around returns what is around each of the requests. No part of it was read before
-	// since. What EKCO may not read is said there, and is no error.
+	// Around returns what is around each of the requests. No part of it was read before since. If EKCO may not read
+	// a part, the result says so, without an error.
 	Around(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error)
 	// Approve approves a request as it was read. It returns kube.ErrConflict when the
 	// request has changed since.
 	Approve(ctx context.Context, request Request, message string) error
 }
 
-// ReasonApproved is the reason of the condition by which EKCO approves.
+// ReasonApproved is the reason in the condition of an approval by EKCO.
 const ReasonApproved = "ekcoApprove"
 
-// Decision is what became of a request.
+// Decision is the decision on a request.
 type Decision string
 
 // The decisions.
 const (
-	// Pending: nobody has said anything.
+	// Pending: there is no decision yet.
 	Pending Decision = ""
-	// Approved, by whomever.
+	// Approved, by any client.
 	Approved Decision = "approved"
-	// Denied, by whomever.
+	// Denied, by any client.
 	Denied Decision = "denied"
 	// Failed: the signer could not sign it.
 	Failed Decision = "failed"
@@ -56,7 +56,7 @@ type Request struct {
 	object *certificatesv1.CertificateSigningRequest
 }
 
-// Of returns the request that an object is.
+// Of returns the request in an object.
 func Of(object *certificatesv1.CertificateSigningRequest) Request {
 	request := Request{
 		Name: object.Name, UID: string(object.UID), CreatedAt: object.CreationTimestamp.UTC(),
@@ -90,13 +90,13 @@ func decisionOf(object *certificatesv1.CertificateSigningRequest) Decision {
 	return decision
 }
 
-// WithoutObject returns what is worth keeping of a request that is only looked at.
+// WithoutObject returns the request without its object, to save memory.
 func (r Request) WithoutObject() Request {
 	r.object = nil
 	return r
 }
 
-// Version is the version of the object that was read, "" if that is not kept.
+// Version returns the version of the object that was read; "" if the object is not kept.
 func (r Request) Version() string {
 	if r.object == nil {
 		return ""

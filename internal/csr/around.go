@@ -20,27 +20,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// surroundings is the last look around, for those whom it is new enough: when a thousand
-// nodes join at once, they are not listed a thousand times.
+// surroundings shares the last read of everything around requests: when a thousand nodes join at once, they are not
+// listed a thousand times.
 type surroundings struct {
 	turn chan struct{}
-	// Whoever has the turn may use what follows. last is nil when there is none.
+	// The holder of turn may use what follows. last is nil if there is none.
 	last *look
 }
 
-// look is one look around, and when it began. It may have failed.
+// look is one read of everything around requests, and when it began. It may have failed.
 type look struct {
 	began time.Time
 	*around
 	err error
 }
 
-// keepsLook is how long a look is kept for others: a large cluster's takes megabytes.
+// lookLifetime is how long a look is kept for others: that of a large cluster takes megabytes.
 const keepsLook = 5 * time.Second
 
 func (s *surroundings) init() { s.turn = make(chan struct{}, 1) }
 
-// around is what there is around all requests.
+// around is everything around all requests.
 type around struct {
 	nodes   map[string]*journal.CSRNode
 	claims  []claim
@@ -53,16 +53,16 @@ type around struct {
 	unknown                string
 }
 
-// subnet is addresses that no machine may have.
+// subnet is a range of addresses that no machine may have.
 type subnet struct {
 	netip.Prefix
 	whose string
 }
 
-// claim is an address that a node has, in its canonical form, and whose it is.
+// claim is an address of a node, in its canonical form, with a description of the node.
 type claim struct{ name, node, by string }
 
-// Around implements [API]. Those who ask at the same time share a look.
+// Around implements [API]. Calls at the same time share a look.
 func (c *Client) Around(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error) {
 	all, err := c.look(ctx, since)
 	if err != nil {
@@ -187,10 +187,9 @@ func (c *Client) list(ctx context.Context, resource string, options *metav1.List
 	return nil
 }
 
-// add takes a Node. A worker that is lost has no claim to anything: its machine may have
-// been replaced. The addresses of a primary are its own until its Node is deleted: API
-// servers, etcd and clients speak to them, and who has cut it off the network must not
-// be taken for it.
+// add adds a Node. A lost worker has no claim to its addresses: its machine may have been replaced. The addresses of
+// a primary stay its own until its Node is deleted: API servers, etcd and clients use them, and an attacker that cut
+// the primary off the network must not pass for it.
 func (a *around) add(node *corev1.Node) {
 	of, name := nodeOf(node), strings.Clone(node.Name)
 	by := "node " + name
@@ -230,8 +229,8 @@ func nodeOf(node *corev1.Node) *journal.CSRNode {
 	return of
 }
 
-// readCluster reads what stands for the cluster and not for one machine: its API's
-// Service, and what kubeadm knows as its endpoint. Without kubeadm there is no such.
+// readCluster reads the identities of the cluster as a whole: the Service of its API, and kubeadm's endpoint, if
+// kubeadm is used.
 func (c *Client) readCluster(ctx context.Context, all *around) error {
 	var service corev1.Service
 	if err := c.get(ctx, "services", metav1.NamespaceDefault, "kubernetes", &service); err != nil {
@@ -255,11 +254,10 @@ func (c *Client) readCluster(ctx context.Context, all *around) error {
 
 const clusterConfigurationKey = "ClusterConfiguration"
 
-// errUnreadable is for what would be read no better at the next look.
+// errUnreadable is an error that the next look would have as well.
 var errUnreadable = errors.New("it cannot be read")
 
-// clusterConfiguration is what kubeadm's ClusterConfiguration says of the cluster's
-// identities.
+// clusterConfiguration has the cluster's identities in kubeadm's ClusterConfiguration.
 type clusterConfiguration struct {
 	ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
 	APIServer            struct {
@@ -273,8 +271,8 @@ type clusterConfiguration struct {
 
 const inKubeadm = "in ConfigMap " + kubeadm.ConfigMapNamespace + "/" + kubeadm.ConfigMapName
 
-// addKubeadm adds what kubeadm knows: the control plane's endpoint, the further names of
-// the API servers, and the addresses of Services and pods.
+// addKubeadm adds kubeadm's identities: the control plane's endpoint, the extra names of the API servers, and the
+// subnets of Services and pods.
 func (a *around) addKubeadm(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("read %s %s: %w: there is no such text", clusterConfigurationKey, inKubeadm, errUnreadable)
@@ -323,7 +321,7 @@ func hostIn(endpoint string) string {
 	return printed(strings.Trim(host, "[]"))
 }
 
-// byName returns who has the names that are asked for.
+// byName returns the nodes that have the requested names.
 func (a *around) byName(asked []journal.CSR) map[string][]claim {
 	by := make(map[string][]claim)
 	for _, request := range asked {
@@ -339,7 +337,7 @@ func (a *around) byName(asked []journal.CSR) map[string][]claim {
 	return by
 }
 
-// maxClaims is how many other nodes that have a name are told of.
+// maxClaims is how many other nodes with a name are reported.
 const maxClaims = 3
 
 func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAround {
@@ -356,10 +354,11 @@ func (a *around) of(request journal.CSR, by map[string][]claim) journal.CSRAroun
 	return found.For(request)
 }
 
-// ofService says which Service, or which of its pods, has a short name or an address. The long ones (….svc and
-// ….svc.cluster.local) are refused without a look at the cluster. A Service may have the addresses of nodes as external
-// ones: in externalIPs, or from a load balancer that runs on the nodes. So a node keeps its first InternalIP, by which the
-// API server reaches its kubelet. Its kubelet could report further ones that are not its own.
+// ofService says which Service, or which of its pods, has a short name or an address. The long names (….svc and
+// ….svc.cluster.local) are refused without a look at the cluster. A Service may have the addresses of nodes as
+// external ones: in externalIPs, or from a load balancer that runs on the nodes. So a node keeps its first
+// InternalIP, by which the API server reaches its kubelet. Its kubelet could report further ones that are not its
+// own.
 func (a *around) ofService(name string, node *journal.CSRNode) []journal.CSRClaim {
 	canonical := journal.CanonicalName(name)
 	_, parent, _ := strings.Cut(canonical, ".")

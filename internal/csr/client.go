@@ -31,8 +31,7 @@ type Options struct {
 // Client is the [API] of a real API server. It is safe for concurrent use.
 type Client struct {
 	certificates, core rest.Interface
-	// approvals sends nothing but those, so that none waits for its turn behind the reads
-	// of others until what it was judged by is old.
+	// approvals sends only approvals, so that they do not queue behind reads until the judgement is too old.
 	approvals    rest.Interface
 	params       runtime.ParameterCodec
 	callTimeout  time.Duration
@@ -41,8 +40,8 @@ type Client struct {
 
 var _ API = (*Client)(nil)
 
-// NewClient returns a client for the API server of config, which is not changed: that of
-// kube.Connect. It sends nothing.
+// NewClient returns a client for the API server of config, which it does not change: a config of kube.Connect. It
+// sends no request.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if options.CallTimeout == 0 {
 		options.CallTimeout = kube.DefaultCallTimeout
@@ -78,7 +77,7 @@ func clientFor(config *rest.Config, path string, version schema.GroupVersion) (r
 	return rest.RESTClientFor(config)
 }
 
-// Read implements [API]. EKCO may list requests and not get one.
+// Read implements [API]. It lists, since EKCO may not get a single request.
 func (c *Client) Read(ctx context.Context, name string) (Request, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
@@ -125,7 +124,7 @@ func (c *Client) get(ctx context.Context, resource, namespace, name string, into
 	return nil
 }
 
-// known adds what an error amounts to, if that is known, and what permission lacks.
+// known adds the sentinel of an error, and the permission that is missing.
 func known(err error, verb, resource string) error {
 	if sentinel := kube.Sentinel(err); sentinel != nil && !errors.Is(err, sentinel) {
 		err = fmt.Errorf("%w: %w", sentinel, err)

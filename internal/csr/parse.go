@@ -21,8 +21,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// What a request may have at most. A kubelet's has about a kilobyte and a handful of
-// names; what is beyond is not even looked at.
+// The limits of a request. A kubelet's has about a kilobyte and a handful of names; EKCO does not read beyond these
+// limits.
 const (
 	maxRequest = 16 << 10
 	maxNames   = 64
@@ -34,7 +34,7 @@ const (
 // nodesGroup is the group of all kubelets.
 const nodesGroup = "system:nodes"
 
-// Parse reduces a request to what is judged. It takes whatever somebody may have sent.
+// Parse reduces a request to what is judged. It accepts any content.
 func Parse(object *certificatesv1.CertificateSigningRequest) journal.CSR {
 	spec := &object.Spec
 	sum := sha256.Sum256(spec.Request)
@@ -63,7 +63,7 @@ func Parse(object *certificatesv1.CertificateSigningRequest) journal.CSR {
 	return asked
 }
 
-// unwrap returns what is in the one PEM block that there must be, and nothing else.
+// unwrap returns the content of the PEM block, which must be the only one, with nothing around it.
 func unwrap(text []byte) (der []byte, unfit string) {
 	const anyBegin = "-----BEGIN"
 	const begin = anyBegin + " CERTIFICATE REQUEST-----"
@@ -76,7 +76,7 @@ func unwrap(text []byte) (der []byte, unfit string) {
 	}
 	block, rest := pem.Decode(text)
 	switch {
-	case bytes.Count(text, []byte(anyBegin)) > 1: // Go passes over a block that it cannot read, others may not
+	case bytes.Count(text, []byte(anyBegin)) > 1: // Go skips a block that it cannot read, other programs may not
 		return nil, "it has several PEM blocks"
 	case block == nil || block.Type != "CERTIFICATE REQUEST":
 		return nil, "its PEM block cannot be read"
@@ -104,7 +104,7 @@ func read(request *x509.CertificateRequest, asked *journal.CSR) {
 	asked.Unfit = unfit(request, asked.Key)
 }
 
-// unfit says what no kubelet sends. The signature comes last: it is what takes time.
+// unfit says what in a request no kubelet sends, or "". It checks the signature last, since that takes time.
 func unfit(request *x509.CertificateRequest, key journal.CSRKey) string {
 	if names := len(request.DNSNames) + len(request.IPAddresses); names > maxNames {
 		return fmt.Sprintf("it asks for %d names, which is more than %d", names, maxNames)
@@ -162,8 +162,8 @@ func unfitExtensions(request *x509.CertificateRequest) string {
 	return ""
 }
 
-// hasFurtherNames reports whether there are more alternative names than were read: those
-// of sorts that Go passes over in silence, and another signer may not.
+// hasFurtherNames reports whether there are more alternative names than Go has read: it skips some types, and
+// another signer may not.
 func hasFurtherNames(extension []byte, request *x509.CertificateRequest) bool {
 	var names []asn1.RawValue
 	rest, err := asn1.Unmarshal(extension, &names)
@@ -202,8 +202,7 @@ func keyOf(key any) journal.CSRKey {
 	return journal.CSRKey{Kind: fmt.Sprintf("%T", key)}
 }
 
-// printed returns text as it can be shown: what is not printed is escaped, and what is
-// too long cut.
+// printed returns text for display: it escapes characters that cannot be printed, and limits the length.
 func printed(text string) string {
 	cut := len(text) > maxText
 	if cut {

@@ -16,8 +16,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// listPage is how many requests one page of a list has at most. Each can have a
-// megabyte, and anybody who may create requests can send a thousand of those.
+// listPage is the maximum number of requests in one page of a list. Each can have a megabyte, and any client that
+// may create requests can send a thousand of those.
 const listPage = 32
 
 // Requests implements [API]. Its objects hold only what [Of] needs, whether they are
@@ -26,7 +26,7 @@ func (c *Client) Requests() kube.Source { return &source{c} }
 
 type source struct{ client *Client }
 
-// ofSigner selects the requests to the signer; what others are asked for is not sent.
+// ofSigner selects the requests to the signer.
 var ofSigner = fields.OneTermEqualSelector("spec.signerName", Signer).String()
 
 // ListWithContext reads one page.
@@ -48,8 +48,8 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return &list, nil
 }
 
-// WatchWithContext opens a watch, which has no limit but the server's, and ctx. It
-// gives up when the API server has not begun to answer within the call timeout.
+// WatchWithContext opens a watch, which ends with ctx or by the server's limit. It gives up if the API server has
+// not begun to answer within the call timeout.
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(s.client.callTimeout, cancel)
@@ -68,7 +68,7 @@ func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return newSlimming(opened, cancel), nil
 }
 
-// slimming is a watch that hands on slim requests, so that nobody keeps whole ones.
+// slimming is a watch that reduces its requests, so that whole ones are not kept in memory.
 type slimming struct {
 	from watch.Interface
 	to   chan watch.Event
@@ -107,8 +107,8 @@ func (w *slimming) pass() {
 	}
 }
 
-// slim drops what [Of] does not need, and cuts what is larger than it reads. What is cut
-// is still too large for it.
+// slim removes what [Of] does not need, and cuts what is larger than its limits. What is cut is still over the
+// limit.
 func slim(object *certificatesv1.CertificateSigningRequest) {
 	object.ObjectMeta = metav1.ObjectMeta{
 		Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion,
@@ -131,7 +131,7 @@ func slim(object *certificatesv1.CertificateSigningRequest) {
 	}
 }
 
-// cut returns a copy of the beginning, so that the whole can go.
+// cut returns a copy of the beginning, so that the whole can be freed.
 func cut[T any](all []T, most int) []T { return slices.Clone(all[:min(len(all), most)]) }
 
 func bookmark(annotations map[string]string) map[string]string {

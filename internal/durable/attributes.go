@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes are what a file has beside its content.
+// attributes are a file's mode, owner and extended attributes.
 type attributes struct {
 	mode     fs.FileMode
 	uid, gid int
 	extended map[string][]byte
 }
 
-// withMode is what a new file has: the owner is who writes it.
+// withMode returns the attributes of a new file, whose owner is the program's user.
 func withMode(mode fs.FileMode) attributes { return attributes{mode: mode, uid: -1, gid: -1} }
 
-// attributesOf reads those of a file, also access lists and the labels of SELinux.
+// attributesOf reads the attributes of a file, including access lists and SELinux labels.
 func attributesOf(path string) (attributes, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func extendedOf(path string) (map[string][]byte, error) {
 		}
 		value, err := grown(func(buffer []byte) (int, error) { return unix.Getxattr(path, name, buffer) })
 		if errors.Is(err, unix.ENODATA) {
-			continue // taken away meanwhile
+			continue // it was just removed
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s of %s: %w", name, path, err)
@@ -104,7 +104,7 @@ func extendedOf(path string) (map[string][]byte, error) {
 	return all, nil
 }
 
-// grown asks with more room until the answer has it.
+// grown calls ask with a larger buffer until the answer fits.
 func grown(ask func([]byte) (int, error)) ([]byte, error) {
 	for room := 1 << 10; ; room *= 4 {
 		buffer := make([]byte, room)

@@ -2,8 +2,8 @@ package durable
 
 import "path/filepath"
 
-// Copy copies a file of at most limit bytes to another place, whole or not at all, with its mode,
-// its owner and its other attributes. The directory there is made if there is none.
+// Copy copies a file of at most limit bytes to another place, whole or not at all, with its mode, owner and other
+// attributes. It creates the directory there if it is missing.
 func Copy(from, to string, limit int64) error {
 	content, err := Read(from, limit)
 	if err != nil {

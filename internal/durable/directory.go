@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// directoryMode is that of directories that are made.
+// directoryMode is the mode of new directories.
 const directoryMode = 0o755
 
-// MakeDirectory makes a directory and those above it that are missing, with mode 0755 whatever
-// the umask is. One that is there stays as it is.
+// MakeDirectory creates a directory and its missing parents, with mode 0755 whatever the umask is. It does not
+// change an existing one.
 func MakeDirectory(path string) error {
 	err := os.Mkdir(path, directoryMode)
 	if above := filepath.Dir(path); errors.Is(err, os.ErrNotExist) && above != path {
@@ -23,7 +23,7 @@ func MakeDirectory(path string) error {
 		err = os.Mkdir(path, directoryMode)
 	}
 	if errors.Is(err, os.ErrExist) {
-		// That it may be a file is told by what is to be made in it.
+		// If it is a file, creating something in it fails.
 		return nil
 	}
 	if err == nil {
@@ -35,19 +35,19 @@ func MakeDirectory(path string) error {
 	return syncDirectory(filepath.Dir(path))
 }
 
-// turn is how long a writer waits for another one, who needs less than a second unless it hangs;
-// lookAgain is how often it looks.
+// lockTimeout is how long a writer waits for another one, which needs less than a second unless it hangs;
+// lockInterval is between two attempts.
 const (
 	turn      = 30 * time.Second
 	lookAgain = 50 * time.Millisecond
 )
 
-// ErrLocked is that somebody else kept a directory locked for longer than writing takes.
+// ErrLocked is the error if another program has kept a directory locked for longer than writing takes.
 var ErrLocked = errors.New("another program is writing there, and has not ended within " + turn.String())
 
-// Lock keeps out others who write files in a directory by this package, until what it returns is
-// closed: the installer and EKCO may do so at once, and what one has beside a file the other
-// would take away. It waits for them for half a minute, and then fails with ErrLocked.
+// Lock excludes other programs that write files in a directory by this package, until the returned file is closed.
+// Without it, the installer and EKCO could remove each other's temporary files. It waits for half a minute, and then
+// fails with ErrLocked.
 func Lock(ctx context.Context, directory string) (*os.File, error) {
 	locked, err := os.Open(directory)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overwritten is how large a file can be that is written in its place.
+// maxOverwrite is the maximum size of a file that is overwritten.
 const overwritten = 1 << 20
 
-// Overwrite gives a text file new content in its place: it stays the same file, and a container
-// into which it is mounted by itself has the new content too. The mode is this one whatever the
-// umask is; file and directory are made if there are none.
+// Overwrite writes new content into a text file without replacing the file, so that a container into which the file
+// is mounted has the new content too. The mode is this one whatever the umask is. It creates the file and its
+// directory if they are missing.
 //
-// The content is first written beside the file and read again, and room for it is reserved: a
-// full disk leaves the old content. It is then written with one call over the old content, with
-// line breaks to the end where that was longer, and those are cut off. So the file is never empty,
-// also after a crash of the host; but who reads in the very moment of the call may have part of
-// both contents. Whoever acts on the file is to be told afterwards to read it again.
+// It first writes the content to a temporary file and reads it again, and reserves space: if the disk is full, the
+// old content stays. Then it writes the new content over the old one with one call, with line breaks to the end of a
+// longer old content, and cuts those off. So the file is never empty, even after a crash of the host. But a program
+// that reads during the call may get parts of both. Programs that use the file must be told afterwards to read it
+// again.
 func Overwrite(path string, content []byte, mode fs.FileMode) error {
 	if len(content) > overwritten {
 		return fmt.Errorf("%s %w: it would have more than %d bytes", path, ErrTooLarge, overwritten)
@@ -84,7 +84,7 @@ func overwriteOpen(file *os.File, content []byte, mode fs.FileMode) error {
 	return file.Sync()
 }
 
-// filled fills content with line breaks to the length of what it is written over.
+// filled appends line breaks to content, to the length of the content that it overwrites.
 func filled(content []byte, size int64) []byte {
 	if missing := min(size, overwritten) - int64(len(content)); missing > 0 {
 		return append(bytes.Clone(content), bytes.Repeat([]byte("\n"), int(missing))...)
@@ -92,7 +92,7 @@ func filled(content []byte, size int64) []byte {
 	return content
 }
 
-// reserve sees to it that there is room, where the file system can.
+// reserve reserves space, if the file system can.
 func reserve(file *os.File, size int) error {
 	if size == 0 {
 		return nil

@@ -9,14 +9,14 @@ import (
 )
 
 var (
-	// ErrNoFile is the error of what is a directory, a pipe, a device.
+	// ErrNoFile is the error for a directory, a pipe or a device.
 	ErrNoFile = errors.New("is not a regular file")
-	// ErrTooLarge is the error of a file that has more than was to be read.
+	// ErrTooLarge is the error for a file that is larger than its limit.
 	ErrTooLarge = errors.New("is too large")
 )
 
-// Read reads a plain file, or the one that a link leads to, of at most limit bytes. It waits for
-// nobody: a pipe that nobody writes to would be opened for ever.
+// Read reads a regular file, or the target of a link, of at most limit bytes. It does not block on a pipe that no
+// program writes to.
 func Read(path string, limit int64) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

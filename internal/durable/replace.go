@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// Replacement is new content of a file that is written beside it, and not yet in its place.
+// Replacement is new content of a file, in a temporary file next to it.
 type Replacement struct{ Path, beside string }
 
-// Prepare writes the content beside a file that is there, with its mode, its owner and its other
-// attributes. Who may not be alone in it holds the directory's [Lock].
+// Prepare writes the content to a temporary file, with the mode, owner and other attributes of an existing file. If
+// other programs may write there, the caller holds the directory's [Lock].
 func Prepare(path string, content []byte) (Replacement, error) {
 	like, err := attributesOf(path)
 	if err != nil {
@@ -30,12 +30,12 @@ func prepare(path string, content []byte, like attributes) (Replacement, error) 
 	return r, nil
 }
 
-// besideOf is where the content of a file is written first.
+// besideOf returns the path of a file's temporary file.
 func besideOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".ekco")
 }
 
-// Swap puts it into its place, where it is at once or not at all.
+// Swap replaces the file in one step.
 func (r Replacement) Swap() error {
 	if err := os.Rename(r.beside, r.Path); err != nil {
 		return err
@@ -43,9 +43,9 @@ func (r Replacement) Swap() error {
 	return syncDirectory(filepath.Dir(r.Path))
 }
 
-// SwapAll puts several into their places, one right after the other, and makes that durable once
-// all are there: who reads files that belong together finds some old and some new for no longer
-// than it takes to rename them. It returns how many are in their places.
+// SwapAll replaces several files, one right after the other, and then makes that durable. A program that reads files
+// that belong together finds some old and some new ones only while they are renamed. It returns how many are
+// replaced.
 func SwapAll(replacements ...Replacement) (done int, err error) {
 	directories := map[string]bool{}
 	for _, r := range replacements {
@@ -61,18 +61,18 @@ func SwapAll(replacements ...Replacement) (done int, err error) {
 	return done, err
 }
 
-// Beside is where the content is as long as it is not in its place.
+// Beside returns the path of the temporary file.
 func (r Replacement) Beside() string { return r.beside }
 
-// Discard takes away what is not in its place.
+// Discard removes the temporary file.
 func (r Replacement) Discard() error { return remove(r.beside) }
 
-// Tidy takes away what an interrupted [Prepare] left beside a file. Who may not be alone in the
-// directory holds its [Lock].
+// Tidy removes the temporary file that an interrupted [Prepare] left. If other programs may write there, the caller
+// holds the directory's [Lock].
 func Tidy(path string) error { return remove(besideOf(path)) }
 
-// Replace gives a file new content, whole or not at all, with this mode whatever the umask is.
-// Its directory is made if there is none.
+// Replace writes a file, whole or not at all, with this mode whatever the umask is. It creates the directory if it
+// is missing.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	if err := MakeDirectory(filepath.Dir(path)); err != nil {
 		return err
@@ -80,9 +80,9 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return alone(path, func() error { return swapped(prepare(path, content, withMode(mode))) })
 }
 
-// Edit gives a file that is there the content that change makes of what it has, of at most limit
-// bytes: whole or not at all, with its mode, its owner and its other attributes. One whose content
-// stays the same is left alone. It reports whether it wrote it.
+// Edit replaces the content of an existing file of at most limit bytes by what change returns for it: whole or not
+// at all, with its mode, owner and other attributes. It does not write the file if the content stays the same, and
+// reports whether it did.
 func Edit(path string, limit int64, change func([]byte) ([]byte, error)) (written bool, err error) {
 	err = alone(path, func() error {
 		before, err := Read(path, limit)
@@ -99,7 +99,7 @@ func Edit(path string, limit int64, change func([]byte) ([]byte, error)) (writte
 	return written && err == nil, err
 }
 
-// swapped puts what was prepared into its place, or takes it away.
+// swapped replaces the file by what was prepared, or removes the temporary file.
 func swapped(r Replacement, err error) error {
 	if err != nil {
 		return err
@@ -110,16 +110,16 @@ func swapped(r Replacement, err error) error {
 	return nil
 }
 
-// alone does something with a file while no other writes in its directory.
+// alone calls do with the lock of a file's directory.
 func alone(path string, do func() error) error {
-	locked, err := Lock(context.Background(), filepath.Dir(path)) // it takes no longer than that waits
+	locked, err := Lock(context.Background(), filepath.Dir(path)) // Lock has a timeout of its own
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(), locked.Close())
 }
 
-// write writes a new file durably. What an earlier try left in its place goes.
+// write writes a new file durably. It removes what an earlier attempt left.
 func write(path string, content []byte, like attributes) error {
 	if err := remove(path); err != nil {
 		return err

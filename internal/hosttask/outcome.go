@@ -69,8 +69,8 @@ func CheckConfirmed(annotations map[string]string) error {
 	}
 }
 
-// SayAndWait writes the result of a task with [Task.Trial] whose program waits to be confirmed. Then, or after it has
-// taken its change back, it must call [Say].
+// SayAndWait writes the result of a task with [Task.Trial] whose program waits to be confirmed. Once the change is
+// confirmed or undone, the program must call [Say].
 func SayAndWait(out io.Writer, result any) error {
 	raw, err := encode(result, nil)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 // AtOnce is the maximum number of host tasks that run at a time.
 const AtOnce = 10
 
-// patience is how long [Tasks.Make] waits for a place. glance is how often it lists the pods
-// meanwhile, since one of another EKCO may have ended.
+// waitTimeout is how long [Tasks.Make] waits for a place. pollInterval is between two lists of the pods, since one
+// of another EKCO may have ended.
 const (
 	patience = time.Minute
 	glance   = 2 * time.Second

@@ -14,7 +14,7 @@ import (
 const (
 	// LabelHostTask marks all of them; its value is "true".
 	LabelHostTask = "ekco.kurl.sh/host-task"
-	// LabelTask says what it does, as in earlier versions of EKCO.
+	// LabelTask has the name of the task, as in earlier versions of EKCO.
 	LabelTask = "kurl.sh/task"
 	// LabelOwner identifies the step that a pod belongs to.
 	LabelOwner = "ekco.kurl.sh/owner"

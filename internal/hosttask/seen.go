@@ -31,7 +31,7 @@ const (
 	Lost State = "lost"
 )
 
-// Seen is what a look at a task has found.
+// Seen is the state of a task at a check.
 type Seen struct {
 	State State
 	// Why is the reason for the state, for people; it may be empty.

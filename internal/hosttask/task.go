@@ -45,9 +45,9 @@ type Task struct {
 	// LosesNode is set if the program may cut off its node. The task is then not given up while the node does not
 	// answer, and its pod is kept when EKCO ends: the program may run before the kubelet can report it.
 	LosesNode bool `json:"loses_node,omitempty"`
-	// Trial is set if the program reports the result of a change and then waits until
-	// [AnnotationConfirmed] on its pod is "true". If it does not see that in time, it takes the change back. It does not cut off its node
-	// before it has reported.
+	// Trial is set if the program reports the result of a change and then waits until [AnnotationConfirmed] on its
+	// pod is "true". If it does not see that in time, it undoes the change. It does not cut off its node before it
+	// has reported.
 	Trial bool `json:"trial,omitempty"`
 	// Grace is how long the program may take to end after SIGTERM; zero means 5 s.
 	Grace journal.Duration `json:"grace,omitzero"`

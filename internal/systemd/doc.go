@@ -1,2 +1,2 @@
-// Package systemd restarts a unit of the host over D-Bus, and sees whether it is active again.
+// Package systemd restarts a unit of the host over D-Bus, and checks whether it is active again.
 package systemd

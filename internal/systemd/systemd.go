@@ -23,18 +23,18 @@ const (
 	loadStateLoaded = "loaded"
 )
 
-// Systemd is systemd's manager of the host. Not for concurrent use.
+// Systemd is a connection to the host's systemd. It is not safe for concurrent use.
 type Systemd struct {
 	conn *dbus.Conn
-	// Steady is how long a unit must be active without a break until it counts as active
-	// again: a program that cannot work with its configuration is active for a moment, too.
+	// Steady is how long a unit must be active without a break to count as active again: a program that cannot work
+	// with its configuration is active for a moment, too.
 	Steady time.Duration
-	// Look is how long it is until it is looked at again.
+	// Look is the time between two checks.
 	Look time.Duration
 }
 
-// Connect connects to the host's system bus, or to the bus at an address if that is not empty.
-// The connection ends with the context.
+// Connect connects to the host's system bus, or to the bus at an address if that is not empty. The connection ends
+// with the context.
 func Connect(ctx context.Context, address string) (*Systemd, error) {
 	connect := dbus.ConnectSystemBus
 	if address != "" {
@@ -47,7 +47,7 @@ func Connect(ctx context.Context, address string) (*Systemd, error) {
 	return &Systemd{conn: conn, Steady: 3 * time.Second, Look: 200 * time.Millisecond}, nil
 }
 
-// orEnded says that it was the context, where it was.
+// orEnded adds the error of the context, if that has ended.
 func orEnded(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return errors.Join(ended, err)
@@ -58,14 +58,14 @@ func orEnded(ctx context.Context, err error) error {
 // Close ends the connection.
 func (s *Systemd) Close() error { return s.conn.Close() }
 
-// Unit is a unit of which systemd has a file.
+// Unit is a unit that systemd has loaded.
 type Unit struct {
 	systemd *Systemd
 	name    string
 	object  dbus.BusObject
 }
 
-// Unit returns a unit. That there is no file of it is an error.
+// Unit returns a unit. It is an error if systemd has not loaded it.
 func (s *Systemd) Unit(ctx context.Context, unit string) (*Unit, error) {
 	var path dbus.ObjectPath
 	if err := s.manager(ctx, "LoadUnit", unit).Store(&path); err != nil {
@@ -83,8 +83,8 @@ func (s *Systemd) manager(ctx context.Context, method string, args ...any) *dbus
 	return s.conn.Object(name, managerPath).CallWithContext(ctx, managerCalls+method, 0, args...)
 }
 
-// Restart restarts it, starts it if it does not run, and waits until it is active again, in a
-// process of its own, and has been for a while. Its error says in what state it is.
+// Restart restarts the unit, or starts it, and waits until it has been active for [Systemd.Steady] in a new process.
+// Its error has the state of the unit.
 func (u *Unit) Restart(ctx context.Context) error {
 	before, err := u.look(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (u *Unit) Restart(ctx context.Context) error {
 	return u.await(ctx, before)
 }
 
-// await waits until it is active since later than before.
+// await waits until the unit has been active long enough after a later start than before.
 func (u *Unit) await(ctx context.Context, before state) error {
 	tick := time.NewTicker(u.systemd.Look)
 	defer tick.Stop()
@@ -131,7 +131,7 @@ func (u *Unit) await(ctx context.Context, before state) error {
 	}
 }
 
-// late says that there is no more time, and in what state it was seen last, after so many starts.
+// late returns the error at the end of the time, with the last state and the number of starts.
 func (u *Unit) late(seen state, starts int, cause error) error {
 	is := "is not active again in time: " + seen.String()
 	if starts > 1 {
@@ -140,12 +140,12 @@ func (u *Unit) late(seen state, starts int, cause error) error {
 	return fmt.Errorf("%s was told to restart and %s; see journalctl -u %s: %w", u.name, is, u.name, cause)
 }
 
-// state is what a unit is at a moment.
+// state is the state of a unit at a moment.
 type state struct {
 	load, active, sub, result string
-	// start tells each start of it from all others.
+	// start identifies a start of the unit.
 	start string
-	// job is set while something is still to be done with it.
+	// job is set while systemd has a job for the unit.
 	job bool
 }
 
@@ -155,7 +155,7 @@ func (s state) activeAfter(before state) bool {
 
 func (s state) failed() bool { return s.active == stateFailed && !s.job }
 
-// String says it as systemctl does.
+// String formats the state as systemctl does.
 func (s state) String() string {
 	text := fmt.Sprintf("is %s (%s)", s.active, s.sub)
 	if s.result != "" && s.result != "success" {
@@ -164,7 +164,7 @@ func (s state) String() string {
 	return text
 }
 
-// look asks in what state it is.
+// look returns the present state.
 func (u *Unit) look(ctx context.Context) (state, error) {
 	unit, err := u.properties(ctx, unitProperties)
 	if err != nil {
@@ -184,8 +184,8 @@ func (u *Unit) look(ctx context.Context) (state, error) {
 	return now, err
 }
 
-// startOf tells a start from all others: by its invocation, or by when it was active, where systemd
-// is older than invocations (232; Enterprise Linux 7 has 219).
+// startOf returns an identifier of the last start: the invocation, or the time of the start if systemd does not know
+// invocations (before 232; Enterprise Linux 7 has 219).
 func startOf(unit map[string]dbus.Variant) string {
 	if id, is := unit["InvocationID"].Value().([]byte); is {
 		return hex.EncodeToString(id)

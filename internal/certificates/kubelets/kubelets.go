@@ -1,5 +1,5 @@
-// Package kubelets knows the certificates that the kubelets of a cluster serve, by shaking hands
-// with each. It changes nothing.
+// Package kubelets reads the certificates that the kubelets of a cluster serve, by a TLS handshake with each. It
+// changes nothing.
 package kubelets
 
 import (
@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	// port is where a kubelet answers those whom it knows.
+	// port is where a kubelet serves clients that authenticate.
 	port = 10250
-	// atOnce is with how many kubelets hands are shaken at a time, and handshakeTimeout how long
-	// each may take.
+	// atOnce is the maximum number of handshakes at a time, handshakeTimeout how long each may take.
 	atOnce           = 50
 	handshakeTimeout = 3 * time.Second
 )
 
-// Nodes is what is asked of the cluster's nodes.
+// Nodes lists the cluster's nodes.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
@@ -38,8 +37,8 @@ type Store struct {
 	Leaf func(ctx context.Context, address string) (*x509.Certificate, error)
 }
 
-// Facts returns the facts of the certificate of each kubelet, by the node's name. Of one that does
-// not answer, or whose node is unreachable, they are as they are known.
+// Facts returns the facts of the certificate of each kubelet, by the node's name. If a kubelet does not answer or
+// its node is unreachable, it returns the known ones.
 func (s Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.Nodes.ListNodes(ctx)
 	if err != nil {
@@ -90,7 +89,7 @@ const (
 	byNobody  = "its kubelet signed it itself and never renews it; remove kubelet.crt and kubelet.key in /var/lib/kubelet/pki there and restart the kubelet"
 )
 
-// selfMade is the issuer that a kubelet makes up which signs its certificate itself: NODE-ca@TIME.
+// selfMade matches the issuer of a certificate that a kubelet signed itself: NODE-ca@TIME.
 var selfMade = regexp.MustCompile(`-ca@\d+$`)
 
 func unrenewed(leaf *x509.Certificate) string {
@@ -100,8 +99,8 @@ func unrenewed(leaf *x509.Certificate) string {
 	return byRequest
 }
 
-// within says how near the end of one is. A kubelet asks for another when a tenth to a third of the
-// validity is left: before that there is nothing to be warned of, however short it is.
+// within returns how soon a certificate expires. A kubelet requests another one when a tenth to a third of the
+// validity is left, so there is no warning before that.
 func within(facts journal.CertificateFacts, now time.Time) journal.CertificateWithin {
 	if len(facts.Certificates) == 0 {
 		return ""

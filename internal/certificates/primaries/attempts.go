@@ -14,8 +14,8 @@ func (s *Store) ref() kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "configmaps", Namespace: s.options.Namespace, Name: configMap}
 }
 
-// again says why all certificates are to be looked at before their time, or "": somebody has taken
-// away what EKCO writes down, or its time. Who may not read it is asked by nobody.
+// again says why all certificates must be checked early, or "": another program deleted the ConfigMap or its time.
+// Without permission to read it, there is no reason.
 func (s *Store) again(ctx context.Context) (string, error) {
 	at, err := s.attempted(ctx)
 	switch sentinel := kube.Sentinel(err); {
@@ -31,7 +31,7 @@ func (s *Store) again(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// attempted is the time in the ConfigMap, zero if it has none that can be read.
+// attempted returns the time in the ConfigMap; zero if it has no valid one.
 func (s *Store) attempted(ctx context.Context) (time.Time, error) {
 	content, err := s.options.Objects.ReadObject(ctx, s.ref())
 	if err != nil {
@@ -40,12 +40,12 @@ func (s *Store) attempted(ctx context.Context) (time.Time, error) {
 	var read struct {
 		Data map[string]string `json:"data"`
 	}
-	_ = json.Unmarshal(content, &read)                         // what is another's by its shape has no time
-	at, _ := time.Parse(time.RFC3339, read.Data[attemptedKey]) // what is none is zero
+	_ = json.Unmarshal(content, &read)                         // a ConfigMap of another shape has no time
+	at, _ := time.Parse(time.RFC3339, read.Data[attemptedKey]) // an invalid time is zero
 	return at, nil
 }
 
-// Attempted reports whether an attempt since then is written down.
+// Attempted reports whether a check since then is recorded.
 func (s *Store) Attempted(ctx context.Context, since time.Time) (bool, error) {
 	at, err := s.attempted(ctx)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
@@ -54,7 +54,7 @@ func (s *Store) Attempted(ctx context.Context, since time.Time) (bool, error) {
 	return err == nil && !at.Before(since), err
 }
 
-// Note writes down that certificates were looked at then.
+// Note records the time of a check.
 func (s *Store) Note(ctx context.Context, at time.Time) error {
 	stamp := at.UTC().Format(time.RFC3339)
 	content, err := s.options.Objects.ReadObject(ctx, s.ref())

@@ -1,4 +1,4 @@
-// Package primaries knows the certificates of the control planes of a cluster: what programs on the
-// primaries have found, what is served, and what the API server says of the components. It changes
-// nothing but the ConfigMap in which it writes down for others when certificates were looked at.
+// Package primaries collects facts about the certificates of control planes: what tasks on the primaries found, what
+// is served, and what the API server reports about the components. It changes only the ConfigMap that has the time
+// of the last check for other programs.
 package primaries

@@ -43,7 +43,7 @@ func (s *Store) Serves(ctx context.Context, address string, port int) (journal.C
 	return certificates.Facts(at, leaf), nil
 }
 
-// serving are the ports at which a certificate is served, with who does and the file that it is in.
+// serving has the ports at which a certificate is served, each with the server and the file of the certificate.
 var serving = []struct {
 	port      int
 	who, file string
@@ -53,8 +53,8 @@ var serving = []struct {
 	{2380, "etcd", "/pki/etcd/peer.crt"},
 }
 
-// served returns what is served on a primary: all that is known of it where no program may look, as
-// in a dry run. Who does not answer is left out.
+// served returns the certificates that a primary serves. EKCO knows no others if it may start no task, as in a dry
+// run. Servers that do not answer are left out.
 func (s *Store) served(ctx context.Context, address string) (found []journal.Certificate) {
 	if address == "" {
 		return nil
@@ -81,8 +81,8 @@ func (s *Store) served(ctx context.Context, address string) (found []journal.Cer
 	return found
 }
 
-// drifted says that a certificate is served which nobody has seen in the files, or "". Who does not
-// answer has not.
+// drifted says that a server has a certificate that the last check did not find in the files, or "". It ignores
+// servers that do not answer.
 func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) string {
 	if facts.On.Address == "" {
 		return ""
@@ -91,7 +91,7 @@ func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) str
 	var all parallel.Group
 	for i, at := range serving {
 		if !slices.ContainsFunc(facts.Certificates, func(c journal.Certificate) bool { return strings.HasSuffix(c.At, at.file) }) {
-			continue // somebody else's, such as an etcd that is not kubeadm's
+			continue // not kubeadm's, such as an external etcd
 		}
 		all.Go(func() {
 			served, err := s.Serves(ctx, facts.On.Address, at.port)
@@ -107,15 +107,14 @@ func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) str
 
 // Component is what the API server knows of a static pod.
 type Component struct {
-	// Hash is the kubelet's, of the manifest that it runs.
+	// Hash is the kubelet's hash of the manifest.
 	Hash  string
 	Ready bool
-	// Started is when its container was.
+	// Started is the start of its container.
 	Started time.Time
 }
 
-// Component returns what it knows of a component on a node. The error is kube.ErrNotFound if there is
-// no mirror pod.
+// Component returns the state of a component on a node. The error is kube.ErrNotFound if there is no mirror pod.
 func (s *Store) Component(ctx context.Context, name, node string) (Component, error) {
 	content, err := s.options.Objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: "kube-system", Name: name + "-" + node})
 	if err != nil {

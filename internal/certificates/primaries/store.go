@@ -16,39 +16,39 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Nodes is what is asked of the cluster's nodes.
+// Nodes lists the cluster's nodes.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Options are what a [Store] goes by. Nodes, Objects, Namespace and TTL must be set.
+// Options of a [Store]. Nodes, Objects, Namespace and TTL must be set.
 type Options struct {
 	Nodes   Nodes
 	Objects kube.Objects
 	// Namespace has the ConfigMap.
 	Namespace string
-	// TTL: what remains of the validity of one that is due is as long, or shorter.
+	// TTL is the remaining validity at which a certificate is due.
 	TTL time.Duration
-	// ServerTime returns the API server's time, if it is known; nil where nobody knows.
+	// ServerTime returns the API server's time, if it is known; nil if it never is.
 	ServerTime func() (time.Time, bool)
 	// Leaf returns the certificate that is served at an address; nil is [certificates.Served].
 	Leaf func(ctx context.Context, address string) (*x509.Certificate, error)
-	// Answers asks at a URL as a kubelet does; nil is [primary.OnHost].
+	// Answers requests a URL as a kubelet does; nil is [primary.OnHost].
 	Answers func(ctx context.Context, url string) error
 }
 
-// Store is safe for concurrent use. Make it with [New].
+// Store is safe for concurrent use. Create it with [New].
 type Store struct {
 	options Options
 
 	mu sync.Mutex
-	// found is what a program has found last, by the UID of the node.
+	// found is what a task found last, by the UID of the node.
 	found map[string]journal.CertificatesOnPrimary
-	// skew is by how much the node's clock was ahead then.
+	// skew is how far the node's clock was ahead at that time.
 	skew map[string]time.Duration
 }
 
-// New returns one that knows nothing yet.
+// New returns a store without any facts.
 func New(options Options) *Store {
 	if options.Leaf == nil {
 		options.Leaf = certificates.Served
@@ -61,8 +61,8 @@ func New(options Options) *Store {
 	return &Store{options: options, found: map[string]journal.CertificatesOnPrimary{}, skew: map[string]time.Duration{}}
 }
 
-// Seen takes over what a program has found on the node of that UID, at some time from since until
-// now: EKCO may have been away when it ended. It reports whether that is new.
+// Seen takes what a task found on the node of that UID, at some time between since and now: the task may have ended
+// while EKCO was not running. It reports whether that is new.
 func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time.Time) bool {
 	now := time.Now()
 	if s.options.ServerTime != nil {
@@ -79,7 +79,7 @@ func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time
 	return true
 }
 
-// skewOf returns by how much a clock is ahead, at least, that was read at some time in between.
+// skewOf returns how far a clock is ahead at least, given what it showed at some time between since and now.
 func skewOf(read, since, now time.Time) time.Duration {
 	switch {
 	case read.After(now):
@@ -90,7 +90,7 @@ func skewOf(read, since, now time.Time) time.Duration {
 	return 0
 }
 
-// Seeing returns [Store.Seen] that then has somebody look at the facts, if they are new.
+// Seeing returns a [Store.Seen] that then calls look, if the facts are new.
 func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 	return func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 		if s.Seen(uid, found, since) {
@@ -99,8 +99,8 @@ func (s *Store) Seeing(look func()) func(uid string, found journal.CertificatesO
 	}
 }
 
-// Facts returns the facts of the certificates of all primaries, by the node's name. What nobody has
-// looked at since EKCO was started is as the journal knows it.
+// Facts returns the facts of the certificates of all primaries, by the node's name. For a primary that was not
+// checked since EKCO's start, it uses the known ones.
 func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error) {
 	nodes, err := s.primaries(ctx)
 	if err != nil {
@@ -139,8 +139,7 @@ func (s *Store) primaries(ctx context.Context) (found []kube.Node, err error) {
 	return found, nil
 }
 
-// works reports whether a pod can do something on the node. One on which none is to be scheduled is
-// worked on all the same.
+// works reports whether a pod can run on the node. A cordoned node counts.
 func works(facts journal.NodeFacts) bool {
 	for _, taint := range facts.Taints {
 		if taint.Key != journal.TaintUnschedulable {
@@ -150,7 +149,7 @@ func works(facts journal.NodeFacts) bool {
 	return true
 }
 
-// of judges what is known of a node's certificates, or else what is served there.
+// of returns the facts of a node's certificates, or else of those that it serves.
 func (s *Store) of(ctx context.Context, node kube.Node, known journal.CertificateFacts) journal.CertificateFacts {
 	s.mu.Lock()
 	found, looked := s.found[node.UID]
@@ -182,7 +181,7 @@ func (s *Store) of(ctx context.Context, node kube.Node, known journal.Certificat
 	return facts
 }
 
-// ofFiles reports whether a program has found certificates.
+// ofFiles reports whether a task has read the certificates from files.
 func ofFiles(all []journal.Certificate) bool {
 	return slices.ContainsFunc(all, func(c journal.Certificate) bool { return strings.HasPrefix(c.At, "/") })
 }

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// ServerTime asks the API server at an address for its time. Its certificate may have expired, so
-// that nobody knows whether it is the right one: who answers in its place can keep certificates
-// from being renewed, and no more.
+// ServerTime asks the API server at an address for its time. It does not verify the certificate, which may have
+// expired: a false server could only prevent the renewal.
 func ServerTime(ctx context.Context, server string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -14,10 +14,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// Annotation of a static pod says which rotation had the kubelet make another pod of it.
+// Annotation has the ID of the rotation for which the kubelet restarted a static pod.
 const Annotation = "ekco.kurl.sh/certificates"
 
-// restored is behind the rotation's name where the old files were put back.
+// restored is the suffix of that ID after the old files were restored.
 const restored = "-restored"
 
 // manifests is the directory of static pods, below that of Kubernetes.
@@ -45,7 +45,7 @@ func (r *run) manifest(component string) (certificates.File, certificates.Manife
 	return file, manifest, err
 }
 
-// static is what the kubelet knows a component by. The error is fs.ErrNotExist if it is not here.
+// static returns the static pod of a component. The error is fs.ErrNotExist if it is not on this host.
 func (r *run) static(component string) (Static, error) {
 	_, manifest, err := r.manifest(component)
 	if err != nil {
@@ -82,7 +82,7 @@ func handshake(component string, of certificates.Container) string {
 	return net.JoinHostPort(host, port)
 }
 
-// marked is the annotation of a component's manifest.
+// marked returns the annotation of a component's manifest.
 func (r *run) marked(component string) (string, error) {
 	_, manifest, err := r.manifest(component)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,13 +91,14 @@ func (r *run) marked(component string) (string, error) {
 	return manifest.Annotations[Annotation], err
 }
 
-// preparedManifest is a component's manifest with another annotation, beside what it was made of.
+// preparedManifest is a component's manifest with another annotation, next to the manifest, and the content that it
+// was made from.
 type preparedManifest struct {
 	durable.Replacement
 	of []byte
 }
 
-// prepareManifest writes a component's manifest with that annotation beside it.
+// prepareManifest writes a component's manifest with that annotation next to it.
 func (r *run) prepareManifest(component, value string) error {
 	file, _, err := r.manifest(component)
 	if err != nil {
@@ -124,8 +125,8 @@ func (r *run) discardManifests() (err error) {
 	return err
 }
 
-// mark puts a component's manifest with that annotation into its place: the kubelet restarts
-// it. If somebody has changed the manifest since it was prepared, that is what is annotated.
+// mark replaces a component's manifest by one with that annotation, so that the kubelet restarts it. If another
+// program has changed the manifest since it was prepared, mark annotates the changed one.
 func (r *run) mark(component, value string) error {
 	return r.locked(func() error {
 		prepared, is := r.manifests[component]

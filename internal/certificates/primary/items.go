@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// The components that do not read other certificates by themselves. The API server does so for
-// its serving certificate, etcd for all of its own.
+// The components that must be restarted for some new certificates. The API server reads its serving certificate
+// again, etcd all of its own.
 const (
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
@@ -27,11 +27,11 @@ type item struct {
 	path string
 	// ca is the CA that signs it, below pki.
 	ca string
-	// component is restarted for another one.
+	// component must be restarted for a new one; "" for none.
 	component string
 }
 
-// items are all that kubeadm makes and renews.
+// items are all certificates that kubeadm creates and renews.
 var items = []item{
 	{"admin.conf", "ca", ""},
 	{"super-admin.conf", "ca", ""},
@@ -57,8 +57,8 @@ func itemOf(path string) (item, bool) {
 
 func (i item) kubeconfig() bool { return strings.HasSuffix(i.path, ".conf") }
 
-// files are those that it has, in the order in which they are replaced: what was interrupted
-// shows by its certificate that it is the old one.
+// files returns its files in the order of their replacement. The certificate comes last, so it shows after an
+// interruption that it is the old one.
 func (i item) files() []string {
 	if i.kubeconfig() {
 		return []string{i.path}
@@ -66,7 +66,7 @@ func (i item) files() []string {
 	return []string{i.path + ".key", i.path + ".crt"}
 }
 
-// shown is the file that has the certificate.
+// mainFile returns the file that has the certificate.
 func (i item) shown() string { return i.files()[len(i.files())-1] }
 
 // held is an item as it was read.
@@ -79,10 +79,10 @@ type held struct {
 	kubeconfig certificates.Kubeconfig
 }
 
-// errNoPair is wrapped where a key is not the certificate's.
+// errNoPair is the error if a key does not belong to its certificate.
 var errNoPair = errors.New("they do not belong together")
 
-// read reads an item whose files are where it is said. The error is fs.ErrNotExist if it has no
+// read reads an item; where returns the path of each of its files. The error is fs.ErrNotExist if it has no
 // certificate. If only the key is unusable, leaf is set as well as the error.
 func (i item) read(where func(string) string) (held, error) {
 	h := held{item: i}
@@ -142,7 +142,7 @@ func (h held) pair(certificate, key certificates.File) (_ held, err error) {
 	return h, nil
 }
 
-// at is where files are below a directory.
+// at returns the paths of files in a directory.
 func at(dir string) func(string) string {
 	return func(path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
 }

@@ -23,9 +23,9 @@ import (
 // Static is a static pod of the control plane.
 type Static struct {
 	Namespace, Name, Container string
-	// Probe is where it is asked whether it is well.
+	// Probe is the URL of its probe.
 	Probe string
-	// Handshake is the address at which it serves TLS, if it has no such probe. Serves is the SHA-256 of the
+	// Handshake is the address at which it serves TLS, if it has no such URL. Serves is the SHA-256 of the
 	// certificate that it must serve there; empty for any.
 	Handshake, Serves string
 	// Startup is how long its startup probe lets it start.
@@ -35,27 +35,27 @@ type Static struct {
 // provable reports whether EKCO can check that it works.
 func (of Static) provable() bool { return of.Probe != "" || of.Handshake != "" }
 
-// Pod is what the kubelet has made of a static pod's manifest: of another one, it is another.
+// Pod is the pod that the kubelet created for a static pod's manifest. A changed manifest gets another one.
 type Pod struct {
 	UID string
-	// Started counts how often its container was, from 0 on.
+	// Started counts the starts of its container, from 0 on.
 	Started int
 }
 
-// Kubelet is what can be seen of static pods on their host, without the API server.
+// Kubelet shows the static pods on their host, without the API server.
 type Kubelet interface {
-	// Pods returns those of a static pod whose containers have been started, the newest first.
+	// Pods returns the pods of a static pod whose containers have been started, the newest first.
 	Pods(Static) ([]Pod, error)
-	// Answers returns an error unless it says that it is well.
+	// Answers returns an error unless its probe succeeds.
 	Answers(context.Context, Static) error
-	// LastWords returns the end of the log of a pod, in one line.
+	// LastWords returns the last line of a pod's log.
 	LastWords(of Static, uid string) string
 }
 
-// OnHost sees static pods by the logs that the kubelet has in a directory, and asks them.
+// OnHost finds static pods by the kubelet's logs in a directory, and probes them.
 type OnHost struct{ Logs string }
 
-// Logs is where the kubelet has the logs of pods.
+// Logs is the kubelet's directory for the logs of pods.
 const Logs = "/var/log/pods"
 
 var (
@@ -124,7 +124,7 @@ func newest(dir string) (path string, started int, at time.Time) {
 const (
 	// probeTimeout bounds one question.
 	probeTimeout = 2 * time.Second
-	// endOfLog is how much of a log is read, mostWords how much of it is told.
+	// endOfLog is how much of a log is read, maxWords how much of it is reported.
 	endOfLog  = 16 << 10
 	mostWords = 300
 )
@@ -157,7 +157,7 @@ func (h OnHost) Answers(ctx context.Context, of Static) error {
 		return nil
 	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusBadRequest {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, mostWords)) // it is told beside the code only
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, mostWords)) // it is only added to the status
 		return fmt.Errorf("it answers %s at %s: %s", answer.Status, of.Probe, oneLine(text))
 	}
 	return nil
@@ -167,7 +167,7 @@ func (h OnHost) Answers(ctx context.Context, of Static) error {
 // 401 or 403 to every probe, and a busy one 429.
 var serving = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 
-// serves returns an error unless a static pod serves the certificate that it has to.
+// serves returns an error unless a static pod serves the certificate that it must serve.
 func (of Static) serves(ctx context.Context) error {
 	if of.Handshake == "" {
 		return errNoProof
@@ -210,8 +210,8 @@ func (h OnHost) LastWords(of Static, uid string) string {
 	return oneLine(spoken(lines[len(lines)-1]))
 }
 
-// spoken leaves out what containerd writes before each line: a time, the stream, and whether the
-// line is whole.
+// withoutPrefix removes what containerd writes before each line: a time, the stream, and whether the line is
+// complete.
 func spoken(line []byte) []byte {
 	parts := bytes.SplitN(line, []byte(" "), 4)
 	if len(parts) == 4 && (string(parts[1]) == "stderr" || string(parts[1]) == "stdout") {

@@ -13,14 +13,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// mostNames and longestProblem bound what is told of one certificate: all of it goes on record.
+// maxNames and maxProblem limit what is recorded of one certificate.
 const (
 	mostNames      = 12
 	longestProblem = 300
 )
 
-// Look reads the certificates below a directory and changes nothing. Of those that are due it
-// also says what would keep them from being renewed.
+// Look reads the certificates in a directory and changes nothing. For those that are due it also says what would
+// prevent their renewal.
 func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPrimary {
 	r := &run{Rotation: Rotation{Dir: dir, TTL: ttl, Now: func() time.Time { return now }}, authorities: map[string]authority{}}
 	found := journal.CertificatesOnPrimary{Clock: now.UTC()}
@@ -60,10 +60,10 @@ func bounded(text string) string {
 	return string(bytes.ToValidUTF8([]byte(text[:longestProblem]), nil)) + "…"
 }
 
-// Ports at which a certificate is served, with the item that it is.
+// ports has the item that is served at each port.
 var ports = map[int]string{6443: "pki/apiserver", 2379: "pki/etcd/server", 2380: "pki/etcd/peer"}
 
-// Renewed is what came of a rotation, for who proves it from elsewhere.
+// Renewed returns the result of a rotation for verification from outside the host.
 func (of Rotation) Renewed(result Result) journal.ControlPlaneRenewed {
 	r := &run{Rotation: of}
 	renewed := journal.ControlPlaneRenewed{Rotated: result.Rotated, Restarted: result.Restarted, Served: map[int]string{}}
@@ -84,7 +84,7 @@ func (of Rotation) Renewed(result Result) journal.ControlPlaneRenewed {
 	return renewed
 }
 
-// component is what there is of one on the host.
+// component returns the state of a component on the host.
 func (r *run) component(static Static, name string) journal.ControlPlaneComponent {
 	c := journal.ControlPlaneComponent{Name: name}
 	if pods, err := r.Kubelet.Pods(static); err == nil && len(pods) > 0 {

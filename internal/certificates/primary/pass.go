@@ -62,8 +62,8 @@ func (r *run) pass(ctx context.Context, c *record) error {
 	return r.settle(ctx, c)
 }
 
-// prepareAll makes the new ones of those that are due. Each is read again, now that nobody else writes:
-// what somebody has changed meanwhile is to be kept, and what is renewed already left alone.
+// prepareAll prepares new certificates for those that are due. It reads each again under the lock: changes by other
+// programs are kept, and certificates that they have renewed are skipped.
 func (r *run) prepareAll(due []held) (prepared []made) {
 	for _, seen := range due {
 		old, err := seen.read(r.at)
@@ -98,7 +98,7 @@ func (r *run) renewedSince(seen, now held) bool {
 	return !now.leaf.Equal(seen.leaf) && !certificates.Due(now.leaf, r.Now(), r.TTL)
 }
 
-// due reads all items, and returns those that are to be renewed.
+// due reads all items, and returns those that must be renewed.
 func (r *run) due(ctx context.Context) (due []held, err error) {
 	var early []error
 	server := ""
@@ -134,8 +134,8 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 	return due, r.clock(ctx, server, early, len(due) > 0)
 }
 
-// clock judges the clock by the API server's, and where that does not answer by certificates
-// that are not valid yet. On a clock that is wrong nothing is renewed.
+// clock compares the host's clock with the API server's. If that does not answer, certificates that are not valid
+// yet show that the clock may be wrong. With a wrong clock nothing is renewed.
 func (r *run) clock(ctx context.Context, server string, early []error, due bool) error {
 	compared := false
 	if due && r.ServerTime != nil && server != "" {
@@ -159,7 +159,7 @@ func (r *run) clock(ctx context.Context, server string, early []error, due bool)
 	return nil
 }
 
-// planned writes down what is about to be changed, and puts away what there was before.
+// planned records the changes before they are made, and copies the old files.
 func (r *run) planned(c *record, prepared []made) (err error) {
 	_, absent := os.Lstat(r.copies(c.ID))
 	defer func() {
@@ -182,8 +182,8 @@ func (r *run) planned(c *record, prepared []made) (err error) {
 	return r.write(c)
 }
 
-// restartable prepares the restart of those who need one, so that this cannot fail once the files
-// are replaced, and returns what of that can be gone on with.
+// restartable prepares the restarts, so that this cannot fail once the files are replaced. It returns the
+// certificates whose components can be restarted.
 func (r *run) restartable(c *record, prepared []made) (fine []made) {
 	before := c.Components
 	c.Components = nil
@@ -248,7 +248,7 @@ func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
 	return err
 }
 
-// restart prepares the restart of a component; nil if it is not here.
+// restart prepares the restart of a component; nil if it is not on this host.
 func (r *run) restart(c *record, name string) (*restart, error) {
 	static, err := r.static(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -281,8 +281,7 @@ func discard(prepared []made, which func(made) bool) (err error) {
 	return err
 }
 
-// swapAll puts all that is prepared into its place. One that cannot be put there does not keep
-// the others from it.
+// swapAll replaces all files that are prepared. If one fails, it replaces the others all the same.
 func (r *run) swapAll(c *record, prepared []made) {
 	for _, m := range prepared {
 		if err := r.swap("swap", m.beside); err != nil {
@@ -296,7 +295,7 @@ func (r *run) swapAll(c *record, prepared []made) {
 	}
 }
 
-// undo puts back what there was, after half of it was replaced.
+// undo restores the files of an item of which only one was replaced.
 func (r *run) undo(m made) error {
 	for i, path := range m.old.item.files() {
 		beside, err := r.beside(r.at(path), m.old.files[i].Content)

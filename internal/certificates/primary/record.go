@@ -19,18 +19,17 @@ const Copies = "ekco-certificates"
 
 const (
 	recordName = "rotation.json"
-	// kept is how many dated copies are kept.
+	// maxCopies is how many dated copies are kept.
 	kept = 3
-	// largest bounds what is read of a file.
+	// maxFile is the maximum size of a file.
 	largest = 256 << 10
 )
 
-// record is what a rotation writes down before it changes anything. There is nothing of a key
-// in it.
+// record is written before a rotation changes anything. It contains nothing of a key.
 type record struct {
 	// ID is the name of the directory with the dated copy, and the value of the annotation.
 	ID string `json:"id"`
-	// Done: there is nothing left to be done about it.
+	// Done is set when nothing is left to do.
 	Done       bool      `json:"done,omitempty"`
 	Files      []changed `json:"files"`
 	Components []restart `json:"components,omitempty"`
@@ -46,13 +45,13 @@ type changed struct {
 // restart is a component that is restarted.
 type restart struct {
 	Name string `json:"name"`
-	// Before are the pods of it that there were before, by their UIDs.
+	// Before has the UIDs of its pods before the restart.
 	Before []string `json:"before,omitempty"`
-	// Expired: what it had before is of no use any more, and is not put back.
+	// Expired is set if its old certificates have expired: they are not restored.
 	Expired bool `json:"expired,omitempty"`
 }
 
-// of are the items that a component is restarted for.
+// of returns the items that a component is restarted for.
 func (c *record) of(component string) (of []changed) {
 	for _, file := range c.Files {
 		if i, known := itemOf(file.Path); known && i.component == component {
@@ -118,7 +117,7 @@ func (r *run) open() (*record, error) {
 	return nil, nil
 }
 
-// newID returns the name of a copy that there is not yet.
+// newID returns a name that no copy has yet.
 func (r *run) newID() string {
 	stamp := r.Now().UTC().Format("20060102T150405Z")
 	id := stamp
@@ -143,7 +142,7 @@ func (r *run) write(c *record) error {
 	return nil
 }
 
-// keepOld puts the old files away.
+// keepOld copies the old files.
 func (r *run) keepOld(c *record, files ...string) error {
 	for _, dir := range []string{r.at(Copies), r.copies(c.ID)} {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -163,7 +162,7 @@ func (r *run) copyOf(c *record, path string) string {
 	return filepath.Join(r.copies(c.ID), filepath.FromSlash(path))
 }
 
-// prune takes away the copies that are older than those that are kept.
+// prune removes the oldest copies.
 func (r *run) prune() error {
 	ids, err := r.ids()
 	if err != nil || len(ids) <= kept {

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/durable"
 )
 
-// made is an item's new content, beside the old one.
+// made is an item's new content, next to the old one.
 type made struct {
 	old held
 	// content and beside have the order of item.files.
@@ -23,7 +23,7 @@ type made struct {
 	leaf    *x509.Certificate
 }
 
-// renew makes the new content of an item.
+// renew creates the new content of an item.
 func (r *run) renew(old held) (made, error) {
 	ca, err := r.signer(old)
 	if err != nil {
@@ -48,8 +48,8 @@ func (r *run) renew(old held) (made, error) {
 	return m, nil
 }
 
-// signer returns the CA that signs the item's new certificate. It has signed the present one, unless an
-// administrator asks: whether all clients trust a new CA already, nobody can see from here.
+// signer returns the CA that signs the item's new certificate. It must have signed the present one, unless an
+// administrator runs the rotation: EKCO cannot know whether all clients trust a new CA already.
 func (r *run) signer(old held) (certificates.Authority, error) {
 	ca, err := r.authority(old.ca)
 	if err != nil {
@@ -83,8 +83,8 @@ type authority struct {
 	err error
 }
 
-// prepare writes the new content beside the old one, and checks what is there. Who calls it has
-// the directories' locks.
+// prepare writes the new content next to the old one, and checks it there. The caller holds the locks of the
+// directories.
 func (r *run) prepare(m *made) error {
 	for i, path := range m.old.item.files() {
 		r.effect("prepare " + path)
@@ -107,7 +107,7 @@ func (m *made) discard() (err error) {
 	return err
 }
 
-// check reads what was written, and judges it as who uses it does.
+// check reads the written files, and checks them as their users do.
 func (r *run) check(m *made) error {
 	besides := map[string]string{}
 	for i, path := range m.old.item.files() {
@@ -136,7 +136,7 @@ func (r *run) check(m *made) error {
 	return nil
 }
 
-// verify judges a certificate as its peers do.
+// verify checks a certificate as its peers do.
 func verify(leaf, ca *x509.Certificate, now time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
@@ -152,7 +152,7 @@ func verify(leaf, ca *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// differs says what of a renewed certificate is not as it was, or "".
+// differs says which property of a renewed certificate has changed, or "".
 func differs(old, renewed *x509.Certificate) string {
 	switch {
 	case !bytes.Equal(old.RawSubject, renewed.RawSubject):
@@ -169,7 +169,8 @@ func differs(old, renewed *x509.Certificate) string {
 	return ""
 }
 
-// sameButPair compares two kubeconfigs, which must also be some for who uses them.
+// sameButPair returns an error if two kubeconfigs differ in more than certificate and key, or if clients cannot load
+// the new one.
 func sameButPair(old, renewed held) error {
 	before, after := old.kubeconfig, renewed.kubeconfig
 	if before.User != after.User || before.Server != after.Server || !bytes.Equal(before.CA.Content, after.CA.Content) {

@@ -18,42 +18,40 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
-// Rotation is what is to be renewed on a host. Dir, TTL, Now, Kubelet and Say must be set.
+// Rotation renews certificates on a host. Dir, TTL, Now, Kubelet and Say must be set.
 type Rotation struct {
 	// Dir is the directory of Kubernetes, /etc/kubernetes.
 	Dir string
-	// TTL: what remains of the validity of one that is due is as long, or shorter.
+	// TTL is the remaining validity at which a certificate is due.
 	TTL time.Duration
-	// ByHand is set if an administrator asks. Every certificate that expires within TTL is renewed
-	// then. Without it TTL counts for at most two thirds of a certificate's life, so that what runs
-	// again and again does not renew each time.
+	// ByHand is set if an administrator runs it: every certificate that expires within TTL is then renewed.
+	// Otherwise TTL counts for at most two thirds of a certificate's validity, so that regular runs do not renew
+	// each time.
 	ByHand bool
 	Now    func() time.Time
-	// ServerTime asks the API server at an address for its time; nil asks nobody.
+	// ServerTime asks the API server at an address for its time; nil skips the comparison.
 	ServerTime func(ctx context.Context, server string) (time.Time, error)
 	Kubelet    Kubelet
 	// Patience is how long a component may take to come back; zero means 5 minutes. A startup probe that allows
 	// more raises it, up to [MaxPatience], unless an administrator has set it.
 	Patience time.Duration
-	// Say is told what is done, in lines.
+	// Say prints a line about something that was done.
 	Say func(line string)
-	// NewKey makes keys; nil is [certificates.NewKey].
+	// NewKey creates keys; nil is [certificates.NewKey].
 	NewKey func(certificates.KeyKind) (crypto.Signer, error)
-	// before is called before each effect, in tests, and writes is [durable.Prepare] but in
-	// tests.
+	// before is called before each effect, and writes replaces [durable.Prepare]; only tests set them.
 	before func(effect string)
 	writes func(path string, content []byte) (durable.Replacement, error)
 }
 
-// Result is what came of a rotation.
+// Result is the result of a rotation.
 type Result struct {
-	// Rotated are the files with certificates that are new, Missing those that are not there,
-	// Restarted the components that came back.
+	// Rotated has the files with new certificates, Missing those that do not exist, Restarted the components that
+	// came back.
 	Rotated   []string `json:"rotated,omitempty"`
 	Missing   []string `json:"missing,omitempty"`
 	Restarted []string `json:"restarted,omitempty"`
-	// Down are the components that did not come back, Failed says what could not be done. All
-	// else was done.
+	// Down has the components that did not come back, Failed says what could not be done. Everything else was done.
 	Down   []string `json:"down,omitempty"`
 	Failed []string `json:"failed,omitempty"`
 }
@@ -71,21 +69,21 @@ func (r Result) Failure(err error) error {
 	return nil
 }
 
-// ErrFailed is wrapped by the error of a rotation of which something could not be done.
+// ErrFailed is the error of a rotation that could not do everything.
 var ErrFailed = errors.New("not all certificates that are due were renewed")
 
 // run is a rotation under way.
 type run struct {
 	Rotation
 	authorities map[string]authority
-	// manifests are those that are prepared, by component.
+	// manifests are the prepared ones, by component.
 	manifests map[string]preparedManifest
 	result    Result
-	// unsettled is set where the next rotation is to go on with this one.
+	// unsettled is set if the next rotation must continue this one.
 	unsettled bool
 	// unwell says, by component, why it did not answer before the rotation.
 	unwell map[string]error
-	// apiAway is set where the API server has its old files again, and does not answer.
+	// apiAway is set if the API server has its old files again, and does not answer.
 	apiAway bool
 }
 
@@ -97,7 +95,7 @@ func (r *run) effect(what string) {
 	}
 }
 
-// beside writes a file's new content beside it.
+// beside writes a file's new content next to it.
 func (r *run) beside(path string, content []byte) (durable.Replacement, error) {
 	if r.writes != nil {
 		return r.writes(path, content)
@@ -107,7 +105,7 @@ func (r *run) beside(path string, content []byte) (durable.Replacement, error) {
 
 func (r *run) say(format string, args ...any) { r.Say(fmt.Sprintf(format, args...)) }
 
-// fail says what could not be done; the rest goes on.
+// fail reports what could not be done. The rotation continues.
 func (r *run) fail(err error) {
 	err = r.explained(err)
 	if err == nil || slices.Contains(r.result.Failed, err.Error()) { // one unreadable directory is the cause for each of its files
@@ -125,14 +123,14 @@ func (r *run) explained(err error) error {
 	return fmt.Errorf("%w; EKCO's pod may not do that: make root the owner, or run on this host: ekco rotate-certs", err)
 }
 
-// later says what could not be done, and is tried again by the next rotation.
+// later reports what could not be done, and what the next rotation tries again.
 func (r *run) later(err error) {
 	r.unsettled = true
 	r.fail(err)
 }
 
-// Run renews what is due. What could not be done is in the result as well, and was said; the
-// error is one that ended the rotation early, or [ErrFailed].
+// Run renews what is due. It also reports in the result what could not be done. The error is one that ended the
+// rotation early, or [ErrFailed].
 func (of Rotation) Run(ctx context.Context) (Result, error) {
 	r := &run{Rotation: of, authorities: map[string]authority{}, manifests: map[string]preparedManifest{}}
 	err := r.alone(ctx, func() error {
@@ -155,8 +153,8 @@ func (of Rotation) Run(ctx context.Context) (Result, error) {
 	return r.result, nil
 }
 
-// alone does something while no other rotation is at work on the host: it waits for the end of one
-// that may be the one before, for whose end nobody waited.
+// alone calls do while no other rotation runs on the host. It waits for one that runs, which may be an earlier task
+// that EKCO gave up.
 func (r *run) alone(ctx context.Context, do func() error) error {
 	if err := os.Mkdir(r.at(Copies), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the directory for copies of the old certificates: %w", err)
@@ -172,8 +170,8 @@ func (r *run) alone(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// locked does something while nobody else writes in the directories, also where the rotation is to end:
-// old files are put back then, too.
+// locked calls do with the locks of all directories. It ignores cancellation, since it must also restore old files
+// then.
 func (r *run) locked(do func() error) error {
 	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
 		lock, err := durable.Lock(context.Background(), r.at(dir))
@@ -188,7 +186,7 @@ func (r *run) locked(do func() error) error {
 	return do()
 }
 
-// swept takes away what an interrupted rotation left beside the files.
+// swept removes what an interrupted rotation left next to the files.
 func (r *run) swept() error {
 	var paths []string
 	for _, i := range items {
@@ -205,13 +203,13 @@ func (r *run) swept() error {
 	return nil
 }
 
-// restore puts an item's old files back. On a full disk it takes the copies themselves.
+// restore restores an item's old files. On a full disk it moves the copies themselves.
 func (r *run) restore(c *record, i item) error {
 	var prepared []durable.Replacement
 	for _, path := range i.files() {
 		content, err := durable.Read(r.copyOf(c, path), largest)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it is in its place already
+			continue // it was moved back already
 		}
 		if err == nil {
 			r.effect("prepare the old " + path)
@@ -232,7 +230,7 @@ func (r *run) restore(c *record, i item) error {
 	return r.swap("put back", prepared)
 }
 
-// moveBack has the copies of an item be the files again.
+// moveBack moves the copies of an item to the places of its files.
 func (r *run) moveBack(c *record, i item) error {
 	for _, path := range i.files() {
 		r.effect("move back " + path)
@@ -246,7 +244,7 @@ func (r *run) moveBack(c *record, i item) error {
 	return nil
 }
 
-// replace gives a file other content. Who calls it has the directory's lock.
+// replace replaces a file. The caller holds the directory's lock.
 func (r *run) replace(path string, content []byte) error {
 	r.effect("prepare " + path)
 	beside, err := r.beside(r.at(path), content)
@@ -256,10 +254,10 @@ func (r *run) replace(path string, content []byte) error {
 	return r.swap("replace", []durable.Replacement{beside})
 }
 
-// swap puts files into their places.
+// swap replaces files by prepared ones.
 func (r *run) swap(what string, prepared []durable.Replacement) error {
 	r.effect(what + " " + prepared[0].Path)
-	if r.before != nil { // a test is to see what is between two renames
+	if r.before != nil { // a test checks the state between two renames
 		for _, one := range prepared {
 			if _, err := durable.SwapAll(one); err != nil {
 				return err

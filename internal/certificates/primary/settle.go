@@ -18,16 +18,17 @@ import (
 const MaxPatience = 11 * time.Minute
 
 const (
-	// patience is how long a component may take to come back. kubeadm's startup probes allow 4 minutes.
+	// defaultPatience is how long a component may take to come back. kubeadm's startup probes allow 4 minutes.
 	patience = 5 * time.Minute
 	// startupMargin is how long a kubelet may take to notice the new manifest and to end the old pod.
 	startupMargin = time.Minute
-	// glance is how often it is looked at, steady how many looks in a row it must be well.
+	// pollInterval is between two checks, minAnswers is how many checks in a row must succeed.
 	glance = time.Second
 	steady = 3
 )
 
-// settle restarts who is to be, and sees to it that they come back or get what they had.
+// settle restarts the components and waits until they are back. A component that does not come back gets its old
+// files.
 func (r *run) settle(ctx context.Context, c *record) error {
 	for _, wave := range waves {
 		var waiting []*waited
@@ -51,20 +52,20 @@ func (r *run) settle(ctx context.Context, c *record) error {
 	return r.write(c)
 }
 
-// waited is a component that is waited for.
+// waited is a component that settle waits for.
 type waited struct {
 	restart
 	static Static
 	since  time.Time
-	// well is for how many looks it has been, as pod of which was the last.
+	// well is how many checks in a row have succeeded, last the pod of the last one.
 	well int
 	last Pod
-	// why says what it lacks; seen is set once the kubelet has made another pod of it.
+	// why says why the last check failed; seen is the UID of the pod that the kubelet has created since.
 	why  string
 	seen string
 }
 
-// begin has a component restarted; nil if there is nothing to be waited for.
+// begin restarts a component; nil if there is nothing to wait for.
 func (r *run) begin(c *record, one restart) (*waited, error) {
 	static, err := r.static(one.Name)
 	if err != nil {
@@ -78,7 +79,7 @@ func (r *run) begin(c *record, one restart) (*waited, error) {
 	w := &waited{restart: one, static: static, since: r.Now()}
 	switch {
 	case marked == c.ID && !all:
-		// It was about to get back what it had.
+		// An earlier rotation was restoring its old files.
 		w.seen = "?"
 		return nil, r.restoreAll(c, w)
 	case marked == c.ID:
@@ -114,7 +115,7 @@ func (r *run) isNew(file changed) bool {
 	return err == nil && certificates.Fingerprint(live.leaf) == file.Fingerprint
 }
 
-// await looks until all have come back, or their time is over.
+// await checks the components until all have come back, or their time is over.
 func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
 	next := time.NewTicker(glance)
 	defer next.Stop()
@@ -129,7 +130,7 @@ func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
 	return nil
 }
 
-// settled looks at a component, and reports whether it is not waited for any more.
+// settled checks a component, and reports whether the wait for it is over.
 func (r *run) settled(ctx context.Context, c *record, w *waited) bool {
 	r.look(ctx, w)
 	switch {
@@ -153,7 +154,7 @@ func (r *run) patience(w *waited) time.Duration {
 	return max(cmp.Or(r.Patience, patience), min(w.static.Startup+startupMargin, MaxPatience))
 }
 
-// look finds out how a component is.
+// look checks a component once.
 func (r *run) look(ctx context.Context, w *waited) {
 	pod, why := r.newPod(w)
 	if why == "" {
@@ -166,14 +167,14 @@ func (r *run) look(ctx context.Context, w *waited) {
 	case why != "":
 		w.well, w.why = 0, why
 	case pod != w.last:
-		w.well = 1 // it began anew meanwhile, and may do so again
+		w.well = 1 // it restarted, and may do so again
 	default:
 		w.well++
 	}
 	w.last = pod
 }
 
-// newPod returns the pod that the kubelet made since.
+// newPod returns the pod that the kubelet has created since.
 func (r *run) newPod(w *waited) (Pod, string) {
 	pods, err := r.Kubelet.Pods(w.static)
 	if err != nil {
@@ -187,8 +188,8 @@ func (r *run) newPod(w *waited) (Pod, string) {
 	return Pod{}, "the kubelet has not restarted it; check whether the kubelet runs, and whether the image in the manifest can be pulled"
 }
 
-// giveUp puts back what a component had, and says what it lacked. What has expired is of no use
-// to it, and is not put back: the next rotation looks again whether it has come back.
+// giveUp restores the old files of a component, and reports why it did not come back. Expired files are not
+// restored: the next rotation checks again whether the component is back.
 func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 	r.result.Down = append(r.result.Down, w.Name)
 	why := fmt.Sprintf("%s has not come back with its new certificates within %s: %s", w.Name, r.patience(w), w.why)
@@ -212,7 +213,7 @@ func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 	r.fail(fmt.Errorf("%s; its old ones were restored, but it does not answer yet: %w", why, after))
 }
 
-// restoreAll gives a component its old files, and has it restarted again if it was.
+// restoreAll restores the old files of a component, and restarts it again if it was restarted.
 func (r *run) restoreAll(c *record, w *waited) error {
 	var put []string
 	err := r.locked(func() error {
@@ -239,8 +240,8 @@ func (r *run) restoreAll(c *record, w *waited) error {
 	return nil
 }
 
-// unmark puts a manifest back. As long as the kubelet has made no other pod of it, it is as it was,
-// and no reason to restart anything; else there is another pod to be made again.
+// unmark undoes the annotation. As long as the kubelet has not created another pod, the old manifest is restored,
+// which restarts nothing. Otherwise another annotation makes the kubelet create one more pod.
 func (r *run) unmark(c *record, w *waited) error {
 	file, manifest, err := r.manifest(w.Name)
 	if err != nil || manifest.Annotations[Annotation] != c.ID {
@@ -253,14 +254,14 @@ func (r *run) unmark(c *record, w *waited) error {
 	if err != nil {
 		return err
 	}
-	// Somebody else may have changed it since.
+	// Another program may have changed it since.
 	if own, err := old.Annotated(Annotation, c.ID); err != nil || !bytes.Equal(own, file.Content) {
 		return r.mark(w.Name, c.ID+restored)
 	}
 	return r.locked(func() error { return r.replace(manifestOf(w.Name), old.Content) })
 }
 
-// afterwards returns why a component does not answer that has what it had before, or nil once it does.
+// afterwards returns nil once a component answers with its old files, or else why it does not.
 func (r *run) afterwards(ctx context.Context, w *waited) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience(w)/3)
 	defer cancel()
@@ -285,8 +286,8 @@ func (r *run) afterwards(ctx context.Context, w *waited) error {
 	}
 }
 
-// resume finds what an interrupted rotation has changed. It returns its record if that is to be
-// gone on with: nothing was restarted yet.
+// resume continues an interrupted rotation. It returns the record if nothing was restarted yet, so that pass
+// continues.
 func (r *run) resume(ctx context.Context) (*record, error) {
 	c, err := r.open()
 	if err != nil || c == nil {
@@ -299,7 +300,7 @@ func (r *run) resume(ctx context.Context) (*record, error) {
 	for _, one := range c.Components {
 		marked, err := r.marked(one.Name)
 		if err != nil {
-			continue // that is said where its restart is prepared
+			continue // restartable reports the error
 		}
 		if strings.HasPrefix(marked, c.ID) {
 			return nil, r.settle(ctx, c)
@@ -318,7 +319,7 @@ func (r *run) resume(ctx context.Context) (*record, error) {
 	return c, nil
 }
 
-// mend puts back the old pair where only half of the new one is in its place.
+// mend restores the old pair if only one file of the new one is in place.
 func (r *run) mend(c *record) error {
 	return r.locked(func() error {
 		for _, file := range c.Files {

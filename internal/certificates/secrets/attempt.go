@@ -5,18 +5,17 @@ import (
 	"sync"
 )
 
-// attempt is a renewal of several Secrets that was begun, with what they held before it and
-// what it makes of them. It is in memory only, and as long as it is not done, since there are
-// keys in it.
+// attempt is a renewal of several Secrets that has begun: their content before, and the new content. It is only in
+// memory, and only until it is done, since it contains keys.
 type attempt struct{ before, made []map[string]string }
 
-// attempts are renewals that were begun, by name.
+// attempts has the renewals that have begun, by name.
 type attempts struct {
 	mu sync.Mutex
 	of map[string]*attempt
 }
 
-// content is what a renewal changes of a Secret.
+// content returns what a renewal changes of a Secret.
 func (h held) content() map[string]string {
 	content := map[string]string{}
 	for _, key := range []string{h.of.certificate, h.of.key, h.of.ca} {
@@ -40,9 +39,9 @@ func (begun *attempts) keep(name string, a *attempt) {
 	begun.of[name] = a
 }
 
-// resume fills in what the attempt before made, and reports whether it did: only if that wrote
-// the first Secret, and nobody has changed what the others hold. Another CA at each try would
-// have who reads the first Secret believe in one after the other.
+// resume sets the content of an earlier attempt, and reports whether it did. It does so only if that attempt wrote
+// the first Secret, and nobody has changed the others since. With another CA at each attempt, clients that read only
+// the first Secret would have to trust one CA after the other.
 func (begun *attempts) resume(name string, all []held) bool {
 	begun.mu.Lock()
 	defer begun.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// write puts a pair into its Secret.
+// write sets a pair in its Secret.
 func (h held) write(key crypto.Signer, chain ...*x509.Certificate) error {
 	encoded, err := certificates.EncodeKey(key)
 	if err != nil {
@@ -42,9 +42,9 @@ func (r registry) ready(_ context.Context, held []held, now time.Time) error {
 	return err
 }
 
-// authority returns the cluster's CA, if that or another one in ca.crt has signed the certificate for a server
-// alone: while the CA is being replaced, both are trusted. It would
-// else vouch for a subject and names that anybody wrote who may write the Secret, and who has the key.
+// authority returns the cluster's CA, if that or another one in ca.crt has signed the certificate, and only for
+// servers. While the CA is being replaced, clients trust both. Otherwise the CA would sign a subject and names that
+// any client with access to the Secret may have written.
 func (r registry) authority(held []held, now time.Time) (certificates.Authority, error) {
 	ca, err := r.options.Authority(now)
 	if err != nil {
@@ -80,8 +80,7 @@ func (r registry) servers() servers {
 	}
 }
 
-// kurlProxy has a certificate that is signed by a CA of its own, unless a customer gave it
-// another.
+// kurlProxy has a certificate with a CA of its own, unless a customer has replaced it.
 type kurlProxy struct{ options Options }
 
 func (p kurlProxy) secrets() []secretOf {
@@ -109,14 +108,14 @@ func (kurlProxy) renew(held []held, renewal certificates.Renewal) error {
 	return held[0].write(key, chain...)
 }
 
-// The proxy reads its Secret again by itself when that changes.
+// The proxy reads its Secret again when it changes.
 func (p kurlProxy) servers() servers {
 	return servers{
 		what: "the kURL proxy", pods: podRef(p.options.KurlProxy.Namespace), label: "app", value: "kurl-proxy-kotsadm", port: 8800,
 	}
 }
 
-// contour and Envoy know each other by certificates of one CA, whose key nobody keeps.
+// contour and Envoy trust each other by certificates of one CA, whose key is discarded.
 type contour struct{ options Options }
 
 func (c contour) secrets() []secretOf {
@@ -134,7 +133,7 @@ func (c contour) due(held []held, now time.Time) (string, error) {
 
 func (contour) ready(context.Context, []held, time.Time) error { return nil }
 
-// consistent says whose certificate the other does not accept.
+// consistent says which certificate the other side does not accept, or "".
 func (contour) consistent(held []held) string {
 	for i, h := range held {
 		other := held[1-i]
@@ -163,8 +162,7 @@ func (contour) renew(held []held, renewal certificates.Renewal) error {
 	return nil
 }
 
-// Contour reads its certificate again by itself. Envoy, whose own nobody sees but Contour, is
-// restarted.
+// Contour reads its certificate again. Envoy is restarted; only Contour sees its certificate.
 func (c contour) servers() servers {
 	namespace := c.options.Contour.Namespace
 	return servers{

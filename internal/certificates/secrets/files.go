@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Files are the certificates in the directory of the cluster's certificates that nobody
-// renews: the CAs. It is the same on all primaries.
+// Files returns the certificates in the directory of the cluster's certificates that EKCO does not renew: the CAs.
+// All primaries have the same.
 func Files() []string { return []string{"ca.crt", "etcd/ca.crt", "front-proxy-ca.crt"} }
 
 // ReadCA returns the facts of a CA in a file. It returns kube.ErrNotFound when there is no such

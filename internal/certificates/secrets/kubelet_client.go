@@ -12,13 +12,13 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates"
 )
 
-// Client is what kubelets know an API server by, in files of a primary, and who signed it.
+// Client is the pair with which API servers authenticate to kubelets, in files of a primary, and the CAs.
 type Client struct {
 	Certificate, Key certificates.File
 	CAs              []*x509.Certificate
 }
 
-// ReadClient reads it in the directory of the cluster's certificates, as kubeadm calls it there.
+// ReadClient reads it from the directory of the cluster's certificates, with kubeadm's file names.
 func ReadClient(dir string) (Client, error) {
 	var client Client
 	var err error
@@ -41,9 +41,8 @@ func (c Client) pair() (leaf *x509.Certificate, pair tls.Certificate, err error)
 	return chain[0], tlsPair(chain, key), nil
 }
 
-// kubeletClient has a copy of what kubelets know the API servers by. KOTS asks kubelets with
-// it. Nobody makes it for KOTS alone: it is copied from the primary on which EKCO runs once that
-// has a better one, and a kubelet accepts it.
+// kubeletClient has a copy of that pair, with which KOTS authenticates to kubelets. It is copied from the primary on
+// which EKCO runs, once that has a better one and a kubelet accepts it.
 type kubeletClient struct{ options Options }
 
 func (k kubeletClient) secrets() []secretOf {
@@ -53,8 +52,8 @@ func (k kubeletClient) secrets() []secretOf {
 func (kubeletClient) foreign([]held) bool      { return false }
 func (kubeletClient) consistent([]held) string { return "" }
 
-// leastBetter is by how much longer the primary's must be valid. All primaries have one of their
-// own, and have them renewed one after the other: none of them is better than the others for that.
+// minLonger is how much longer the primary's certificate must be valid. The primaries renew their own ones one after
+// the other: a small difference is no reason to copy.
 const leastBetter = 24 * time.Hour
 
 func (k kubeletClient) due(held []held, _ time.Time) (string, error) {
@@ -83,7 +82,7 @@ func signed(certificate *x509.Certificate, by []*x509.Certificate) bool {
 	return slices.ContainsFunc(by, func(ca *x509.Certificate) bool { return certificates.SignedBy(certificate, ca) })
 }
 
-// ready has a kubelet accept what is to be copied: a primary may be about to put back what it had.
+// ready returns an error unless a kubelet accepts the pair: a primary may soon restore its old one.
 func (k kubeletClient) ready(ctx context.Context, _ []held, _ time.Time) error {
 	client, err := k.options.Client()
 	if err != nil {
@@ -117,7 +116,7 @@ func (k kubeletClient) servers() servers {
 	return servers{what: "kubelets", accepts: k.options.Accepts}
 }
 
-// client is the pair that the Secret holds.
+// client returns the pair in the Secret.
 func (h *held) client() (tls.Certificate, error) {
 	chain, key, err := certificates.Pair(h.secret.file(h.of.certificate), h.secret.file(h.of.key))
 	if err != nil {

@@ -22,23 +22,22 @@ import (
 // Kubelets are those of the cluster's nodes.
 type Kubelets struct {
 	Objects kube.Objects
-	// Port is where they answer; zero means 10250.
+	// Port is the kubelets' port; zero means 10250.
 	Port int
 }
 
 const (
-	// kubeletPort is where a kubelet answers those whom it knows.
+	// kubeletPort is where a kubelet serves clients that authenticate.
 	kubeletPort = 10250
-	// mostKubelets is how many are asked if none answers.
+	// maxKubelets is how many are asked if none answers.
 	mostKubelets = 5
 )
 
-// errNoKubelet says that nobody could tell.
+// errNoKubelet says that no kubelet could be asked.
 var errNoKubelet = errors.New("no node is ready, so no kubelet can check the certificate")
 
-// Accept returns an error unless a kubelet accepts a client with that pair: the first that
-// answers of those whose nodes are ready, primaries before others. What the client may do there
-// is not asked.
+// Accept returns an error unless a kubelet accepts a client with that pair. It asks nodes that are ready, primaries
+// first, until one answers. It does not check what the client may do there.
 func (k Kubelets) Accept(ctx context.Context, pair tls.Certificate) error {
 	nodes, err := k.Objects.ListObjects(ctx, kube.Ref{Version: "v1", Resource: "nodes"}, "", "")
 	if err != nil {
@@ -78,7 +77,7 @@ func readyAddresses(nodes []json.RawMessage) (addresses []string, err error) {
 	return append(addresses, others...), nil
 }
 
-// node is the part of one that EKCO reads here.
+// node has the fields of a Node that EKCO reads here.
 type node struct {
 	Metadata struct {
 		Labels map[string]string `json:"labels"`
@@ -112,13 +111,13 @@ func (n node) address() string {
 }
 
 const (
-	// anonymous is whom a kubelet that is open for strangers takes those for whom it does not
-	// know: "Forbidden (user=system:anonymous, …)".
+	// anonymous is the user in the answer of a kubelet that allows anonymous requests and does not accept the
+	// certificate: "Forbidden (user=system:anonymous, …)".
 	anonymous = "user=system:anonymous"
 	mostSaid  = 4 << 10
 )
 
-// accepts asks one kubelet. It says by its answer whether it knows who asks.
+// accepts asks one kubelet. Its answer shows whether it accepts the certificate.
 func accepts(ctx context.Context, address string, pair tls.Certificate) (answered bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -126,9 +125,8 @@ func accepts(ctx context.Context, address string, pair tls.Certificate) (answere
 		DisableKeepAlives: true,
 		TLSClientConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair},
-			// Nothing is told to whoever answers but the public half of the pair, and nothing of
-			// the answer but its status is used. Kubelets may serve certificates that they made
-			// themselves.
+			// The server gets only the public half of the pair, and only the status of its answer is used. Kubelets
+			// may serve certificates that they signed themselves.
 			InsecureSkipVerify: true, //nolint:gosec // see above
 		},
 	}

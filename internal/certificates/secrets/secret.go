@@ -16,7 +16,7 @@ type secret struct {
 	data   map[string]any
 }
 
-// decode reads a Secret. Its errors have nothing of the content.
+// decode reads a Secret. Its errors quote nothing of the content.
 func decode(ref kube.Ref, raw json.RawMessage) (secret, error) {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {
@@ -32,7 +32,7 @@ func decode(ref kube.Ref, raw json.RawMessage) (secret, error) {
 
 func called(ref kube.Ref) string { return "Secret " + ref.Namespace + "/" + ref.Name }
 
-// file returns what a key holds; nothing if there is no such key.
+// file returns the content of a key; empty if there is no such key.
 func (s secret) file(key string) certificates.File {
 	text, _ := s.data[key].(string)
 	content, err := base64.StdEncoding.DecodeString(text)

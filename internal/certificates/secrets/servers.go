@@ -17,7 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// How those are restarted who do not read another certificate by themselves.
+// How servers are restarted that do not read a new certificate themselves.
 const (
 	restartNothing = iota
 	restartPods
@@ -27,35 +27,35 @@ const (
 // servers are the pods that serve a certificate.
 type servers struct {
 	what string
-	// pods have the label in that namespace, and serve at the port.
+	// pods are those with the label in that namespace. They serve at the port.
 	pods         kube.Ref
 	label, value string
 	port         int
-	// restart is how; daemons is the DaemonSet, where it is one.
+	// restart says how they are restarted; daemons is the DaemonSet for restartDaemonSet.
 	restart int
 	daemons kube.Ref
 	// daemon is the label "app" of its pods.
 	daemon string
-	// served is which of the Secrets has the certificate that they serve.
+	// served is the index of the Secret with the certificate that they serve.
 	served int
-	// accepts is set where nobody serves it: it returns an error unless it is accepted.
+	// accepts is set if no server has the certificate, but clients: it returns an error unless a kubelet accepts it.
 	accepts func(ctx context.Context, pair tls.Certificate) error
 }
 
-// Restarts reports whether those who have the certificate are restarted for another one.
+// Restarts reports whether servers must be restarted for a new certificate.
 func (s *Store) Restarts(of journal.Subject) bool {
 	b, known := s.bundles[of.Name]
 	return known && b.servers().restart != restartNothing
 }
 
-// LoadsFirst reports whether those who serve the certificate read it again by themselves, and are to
-// have done so before others are restarted, who believe the new one alone.
+// LoadsFirst reports whether some servers read the certificate again themselves, and must have done so before others
+// are restarted, which trust only the new one.
 func (s *Store) LoadsFirst(of journal.Subject) bool {
 	b, known := s.bundles[of.Name]
 	return known && b.servers().restart == restartDaemonSet
 }
 
-// Pods lists the pods that may have the certificate, if they are those to be restarted.
+// Pods lists the pods that may have the certificate, if they must be restarted.
 func (s *Store) Pods(ctx context.Context, of journal.Subject) ([]journal.CertificatePod, error) {
 	servers := s.bundles[of.Name].servers()
 	if servers.restart != restartPods {
@@ -72,7 +72,7 @@ func (s *Store) Pods(ctx context.Context, of journal.Subject) ([]journal.Certifi
 	return pods, nil
 }
 
-// serving lists the pods that nobody asked to end and that have not ended, by name.
+// serving lists the pods that are not terminating and have not ended, by name.
 func (s *Store) serving(ctx context.Context, of servers) ([]pod, error) {
 	raw, err := s.objects.ListObjects(ctx, of.pods, of.label, of.value)
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *Store) serving(ctx context.Context, of servers) ([]pod, error) {
 	return pods, nil
 }
 
-// Restarted says which of what was to be restarted was not yet, or "": of the pods, those of
-// these UIDs that do not serve the certificate; of a DaemonSet, whether it was since.
+// Restarted says what was not restarted yet, or "": one of the pods with these UIDs that does not serve the
+// certificate, or a DaemonSet that was not restarted since.
 func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error) {
 	servers := s.bundles[of.Name].servers()
 	switch servers.restart {
@@ -113,7 +113,7 @@ func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journa
 	return "", nil
 }
 
-// Restart restarts what was not yet.
+// Restart restarts what was not restarted yet.
 func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) error {
 	servers := s.bundles[of.Name].servers()
 	switch servers.restart {
@@ -135,7 +135,7 @@ func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.
 	return nil
 }
 
-// outdated returns those of the pods that are still there and do not serve the certificate.
+// outdated returns those of the pods that still exist and do not serve the certificate.
 func (s *Store) outdated(ctx context.Context, of journal.Subject, servers servers, pods []journal.CertificatePod) (left []journal.CertificatePod, err error) {
 	shall, err := s.shallServe(ctx, of, servers)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Store) outdated(ctx context.Context, of journal.Subject, servers server
 	return left, nil
 }
 
-// shallServe returns the fingerprint of the certificate that is to be served.
+// wantedFingerprint returns the fingerprint of the certificate that must be served.
 func (s *Store) shallServe(ctx context.Context, of journal.Subject, servers servers) (string, error) {
 	_, all, err := s.read(ctx, of)
 	if err != nil {
@@ -187,8 +187,8 @@ func (s *Store) serves(ctx context.Context, servers servers, p pod, shall string
 	return ""
 }
 
-// Unserved says what keeps those who have the certificate from having the one in the Secret, or "":
-// those of [Store.Unloaded], and a DaemonSet that is restarted for it.
+// Unserved says why the certificate in the Secret is not in use everywhere, or "": like [Store.Unloaded], and also
+// for a DaemonSet that is restarted for it.
 func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
 	lacks, err = s.Unloaded(ctx, of, least)
 	servers := s.bundles[of.Name].servers()
@@ -202,10 +202,9 @@ func (s *Store) Unserved(ctx context.Context, of journal.Subject, least int) (la
 	return lacks + unrolled, err
 }
 
-// Unloaded says what keeps those who serve the certificate from serving the one in the Secret,
-// or "". least is how many of them there must be: none, or one. Once a pod that is ready serves
-// it, those that are not ready are not waited for, as on a node that is lost: they will read the
-// new one when they start.
+// Unloaded says why the servers do not serve the certificate in the Secret, or "". least is the minimum number of
+// servers: none, or one. Once a ready pod serves it, pods that are not ready do not count, as on a lost node: they
+// will read the new one when they start.
 func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (lacks string, err error) {
 	servers := s.bundles[of.Name].servers()
 	if servers.accepts != nil {
@@ -240,7 +239,7 @@ func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (la
 	return strings.Join(why, "; "), nil
 }
 
-// unaccepted says why a client with the pair in the Secret is not accepted, or "".
+// unaccepted says why a kubelet does not accept the pair in the Secret, or "".
 func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers servers) (lacks string, err error) {
 	_, all, err := s.read(ctx, of)
 	if err != nil {
@@ -256,7 +255,7 @@ func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers serv
 	return lacks, nil
 }
 
-// pod is the part that EKCO reads.
+// pod has the fields of a Pod that EKCO reads.
 type pod struct {
 	Metadata struct {
 		Name              string `json:"name"`
@@ -281,7 +280,7 @@ type pod struct {
 	} `json:"status"`
 }
 
-// condition is one of a pod, or of a node.
+// condition is one of a Pod or a Node.
 type condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
@@ -308,7 +307,7 @@ func (p pod) unready() string {
 	return why
 }
 
-// restartedAnnotation is that of kubectl's "rollout restart".
+// restartedAnnotation is the one that "kubectl rollout restart" sets.
 const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
 
 type daemonSet struct {
@@ -342,8 +341,8 @@ func (s *Store) daemonSet(ctx context.Context, ref kube.Ref) (read daemonSet, fo
 	return read, err == nil, err
 }
 
-// restartedAt returns when the DaemonSet was restarted; the zero time if nobody has, or not in a
-// way that says when: a time that is still to come would pass for every restart until then.
+// restartedAt returns when the DaemonSet was restarted; zero if that is unknown. A time in the future does not
+// count: it would seem later than every restart until then.
 func (d daemonSet) restartedAt() time.Time {
 	at, err := time.Parse(time.RFC3339, d.Spec.Template.Metadata.Annotations[restartedAnnotation])
 	if err != nil || time.Until(at) > MostSkew {
@@ -352,8 +351,7 @@ func (d daemonSet) restartedAt() time.Time {
 	return at
 }
 
-// restartDaemons has the pods replaced in the order that the DaemonSet says. Only a patch is
-// granted.
+// restartDaemons makes the DaemonSet replace its pods by its own strategy. EKCO may only patch it.
 func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Time) error {
 	read, found, err := s.daemonSet(ctx, ref)
 	if err != nil || !found || !read.restartedAt().Before(since.Truncate(time.Second)) {
@@ -372,8 +370,8 @@ func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Tim
 	return err
 }
 
-// unrolled says what the DaemonSet lacks to be restarted everywhere, or "". Pods on nodes that
-// are not ready are not waited for once there is a new one that is available elsewhere.
+// unrolled says what is missing until the DaemonSet is restarted everywhere, or "". Once there is a new pod that is
+// available, it does not wait for pods on nodes that are not ready.
 func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
 	ref := of.daemons
 	read, found, err := s.daemonSet(ctx, ref)
@@ -397,8 +395,7 @@ func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
 	return fmt.Sprintf("%s: %d of %d pods are new, and %d are available", name, now.Updated, now.Desired, now.Available), nil
 }
 
-// lost counts the nodes that have a pod of the DaemonSet, even one that is to end, and are not
-// ready.
+// lost counts the nodes that are not ready and have a pod of the DaemonSet, even a terminating one.
 func (s *Store) lost(ctx context.Context, of servers) (n int, err error) {
 	raw, err := s.objects.ListObjects(ctx, of.pods, "app", of.daemon)
 	if err != nil {
@@ -427,7 +424,7 @@ func (s *Store) lost(ctx context.Context, of servers) (n int, err error) {
 func (s *Store) nodeReady(ctx context.Context, name string) (bool, error) {
 	content, err := s.objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "nodes", Name: name})
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
-		return true, nil // it is none of those that the DaemonSet counts
+		return true, nil // the DaemonSet does not count it
 	}
 	var read node
 	if err == nil {

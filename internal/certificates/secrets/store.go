@@ -18,39 +18,39 @@ import (
 
 // Options of [New].
 type Options struct {
-	// Registry, KurlProxy, Contour, Envoy and KubeletClient are the names of the Secrets, as
-	// in "kurl/registry-pki". One without a namespace is nobody's.
+	// Registry, KurlProxy, Contour, Envoy and KubeletClient are the names of the Secrets, as in "kurl/registry-pki".
+	// One without a namespace is not configured.
 	Registry, KurlProxy, Contour, Envoy, KubeletClient kube.Ref
 	// Authority reads the cluster's CA.
 	Authority func(at time.Time) (certificates.Authority, error)
-	// Client reads what kubelets know the API servers by.
+	// Client reads the pair with which API servers authenticate to kubelets.
 	Client func() (Client, error)
 	// Accepts returns an error unless a kubelet accepts a client with that pair; default is
 	// that of [Kubelets].
 	Accepts func(ctx context.Context, pair tls.Certificate) error
-	// TTL is what remains of the validity of what is to be renewed.
+	// TTL is the remaining validity at which a certificate is due.
 	TTL time.Duration
 	// AskedEnd is set for an administrator's request: the earliest expiry at that time. Until the
 	// earliest expiry is another one, everything that expires within TTL is renewed, even if it is new.
 	// The new one may be earlier: EKCO's certificates are valid for a year.
 	AskedEnd time.Time
-	// Off says why EKCO renews none of them; empty if it does.
+	// Off says why EKCO renews no certificate; empty if it does.
 	Off string
 	// Leaf returns the certificate that is served at an address; default is
 	// [certificates.Served].
 	Leaf func(ctx context.Context, address string) (*x509.Certificate, error)
-	// NewKey makes keys; default is [certificates.NewKey].
+	// NewKey creates keys; default is [certificates.NewKey].
 	NewKey func(certificates.KeyKind) (crypto.Signer, error)
-	// ServerTime is the API server's, if it is known; nil where nobody knows.
+	// ServerTime returns the API server's time, if it is known; nil if it never is.
 	ServerTime func() (now time.Time, known bool)
 }
 
-// Store has the certificates in Secrets. It is safe for concurrent use.
+// Store reads and renews certificates in Secrets. It is safe for concurrent use.
 type Store struct {
 	objects kube.Objects
 	options Options
 	bundles map[string]bundle
-	// attempts are renewals of which not all Secrets could be written.
+	// attempts has the renewals of which not all Secrets were written.
 	attempts *attempts
 }
 
@@ -90,14 +90,14 @@ func SecretRef(namespace, name string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "secrets", Namespace: namespace, Name: name}
 }
 
-// Subjects are the certificates that there may be, in the order in which they are shown.
+// Subjects returns all certificates in Secrets, in the order in which they are shown.
 func Subjects() []journal.Subject {
 	return []journal.Subject{
 		journal.CertificateRegistry, journal.CertificateKurlProxy, journal.CertificateContour, journal.CertificateKubeletClient,
 	}
 }
 
-// Refs are the Secrets in which a certificate is, those that are nobody's aside.
+// Refs returns the Secrets of a certificate that are configured.
 func (s *Store) Refs(of journal.Subject) (refs []kube.Ref) {
 	for _, secret := range s.bundles[of.Name].secrets() {
 		if secret.ref.Namespace != "" {
@@ -107,46 +107,46 @@ func (s *Store) Refs(of journal.Subject) (refs []kube.Ref) {
 	return refs
 }
 
-// bundle is what is particular to certificates that are renewed together.
+// bundle is one kind of certificates that are renewed together.
 type bundle interface {
-	// secrets lists the Secrets, and what is in them.
+	// secrets lists the Secrets and their keys.
 	secrets() []secretOf
 	// foreign reports whether the certificates are a customer's own.
 	foreign(held []held) bool
-	// consistent says what of the certificates does not belong together, or "".
+	// consistent says which certificates do not belong together, or "".
 	consistent(held []held) string
-	// due says why they are to be renewed, or "". Its error is of what is not in the Secrets.
+	// due says why they must be renewed, or "". Its error is about something outside the Secrets.
 	due(held []held, now time.Time) (why string, err error)
-	// ready says what keeps the certificates from being renewed, as an error.
+	// ready returns an error if the certificates cannot be renewed.
 	ready(ctx context.Context, held []held, now time.Time) error
-	// renew fills in the content of the Secrets anew.
+	// renew sets the new content of the Secrets.
 	renew(held []held, r certificates.Renewal) error
-	// servers are who serves the certificate.
+	// servers returns the servers of the certificate.
 	servers() servers
 }
 
-// secretOf is a Secret, and the keys of what is in it.
+// secretOf is a Secret and the keys in it.
 type secretOf struct {
 	ref kube.Ref
-	// certificate and key are those of the pair, ca is that of the CA alone, empty for none.
+	// certificate and key are those of the pair, ca is that of the CA; "" for none.
 	certificate, key, ca string
-	// most is how many certificates there may be in a chain.
+	// most is the maximum number of certificates in a chain.
 	most int
 }
 
-// held is what a Secret holds.
+// held is the content of a Secret.
 type held struct {
 	of     secretOf
 	secret secret
-	// chain is what could be read of it, where the facts say that something is wrong.
+	// chain is what could be read of it, even if the facts say that something is wrong.
 	chain []*x509.Certificate
 	ca    *x509.Certificate
 }
 
 var errForeign = errors.New("kURL did not generate it, so it is a customer's own")
 
-// Read returns the facts of certificates. It returns kube.ErrNotFound when one of the Secrets
-// is not there, and an error when nothing can be concluded.
+// Read returns the facts of certificates. It returns kube.ErrNotFound if one of the Secrets does not exist, and an
+// error if the state is unknown.
 func (s *Store) Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error) {
 	facts, _, err := s.read(ctx, of)
 	return facts, err
@@ -178,12 +178,11 @@ func (s *Store) read(ctx context.Context, of journal.Subject) (journal.Certifica
 	return s.facts(b, all), all, nil
 }
 
-// MostSkew is how far EKCO's clock and the API server's may be apart for certificates to be
-// judged. Their validity begins five minutes in the past.
+// MostSkew is the maximum difference of EKCO's clock and the API server's at which certificates are checked. Their
+// validity begins five minutes in the past.
 const MostSkew = certificates.Back
 
-// Clock returns an error if one cannot tell what is due: EKCO's clock and the API server's are
-// far apart.
+// Clock returns an error if EKCO's clock and the API server's are too far apart to tell what is due.
 func (s *Store) Clock() error {
 	if s.options.ServerTime == nil {
 		return nil
@@ -200,7 +199,7 @@ func (s *Store) Clock() error {
 	return nil
 }
 
-// facts judges what the Secrets hold.
+// facts returns the facts of the Secrets.
 func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
 	facts := journal.CertificateFacts{Unrenewed: s.options.Off}
 	for i := range all {
@@ -213,7 +212,8 @@ func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
 	if len(facts.Certificates) == 0 {
 		facts.Within = ""
 	}
-	// A customer's own is told by its first certificate, and may be odd: EKCO does not write it.
+	// Only the first certificate shows that it is a customer's own. Errors in the rest do not matter, since EKCO
+	// does not write it.
 	if b.foreign(all) {
 		facts.Foreign, facts.Unrenewed, facts.Unreadable = true, errForeign.Error(), ""
 		return facts
@@ -265,8 +265,7 @@ func (h *held) early(now time.Time) string {
 	return ""
 }
 
-// expires says when the first of the certificates does, if what remains of it is the TTL or less,
-// or "".
+// expires says when the first of the certificates expires, if one expires within the TTL, or "".
 func (o Options) expires(all []held, now time.Time) string {
 	var first, due *x509.Certificate
 	for _, h := range all {
@@ -292,11 +291,11 @@ func (o Options) expires(all []held, now time.Time) string {
 	return "the first certificate expires at " + first.NotAfter.UTC().Format(time.RFC3339) + ", which is within " + o.TTL.String()
 }
 
-// mostTold bounds what is told of a chain that should be another.
+// maxReported is how many certificates of an unexpected chain are reported.
 const mostTold = 10
 
-// certificates reads what is public, and adds it to the facts. Of what cannot be read as it
-// should be, that is what there is: its end is to be known all the same.
+// certificates adds the public facts of the certificates. If a chain cannot be read as it should be, it adds the
+// certificates that can be read, so that their expiry is known.
 func (h *held) certificates(facts *journal.CertificateFacts) (err error) {
 	file := h.secret.file(h.of.certificate)
 	if h.chain, err = file.Chain(); err == nil && len(h.chain) > h.of.most {
@@ -324,11 +323,11 @@ func (h *held) pair() error {
 	return err
 }
 
-// ErrImmutable is wrapped where a Secret cannot be written by anybody.
+// ErrImmutable is the error if a Secret cannot be changed.
 var ErrImmutable = errors.New("it is immutable; delete it and create it again without \"immutable: true\", with the same content")
 
-// Ready returns an error if the certificates cannot be renewed: it is looked at all of their
-// Secrets before one is written.
+// Ready returns an error if the certificates cannot be renewed. It checks all of their Secrets before one is
+// written.
 func (s *Store) Ready(ctx context.Context, of journal.Subject) error {
 	_, all, err := s.read(ctx, of)
 	if err != nil {
@@ -342,8 +341,8 @@ func (s *Store) Ready(ctx context.Context, of journal.Subject) error {
 	return s.bundles[of.Name].ready(ctx, all, time.Now())
 }
 
-// Renewed says what of the certificates is not renewed yet, or "". They are if none is due and
-// they belong together.
+// Renewed says which certificates are not renewed yet, or "". They are renewed if none is due and they belong
+// together.
 func (s *Store) Renewed(ctx context.Context, of journal.Subject) (facts journal.CertificateFacts, lacks string, err error) {
 	facts, all, err := s.read(ctx, of)
 	switch {
@@ -352,15 +351,15 @@ func (s *Store) Renewed(ctx context.Context, of journal.Subject) (facts journal.
 	case facts.Unreadable != "":
 		return facts, facts.Unreadable, nil
 	case facts.Foreign:
-		return facts, "", nil // somebody else has renewed it, and for good
+		return facts, "", nil // a customer has replaced it
 	case facts.Due:
 		return facts, facts.Why, nil
 	}
 	return facts, s.bundles[of.Name].consistent(all), nil
 }
 
-// Renew writes new certificates into the Secrets, each in place of the version that was read.
-// It changes nothing if they are renewed, or are not for EKCO to renew.
+// Renew writes new certificates into the Secrets, each only if the Secret has not changed since it was read. It
+// changes nothing if they are renewed already, or are not EKCO's to renew.
 func (s *Store) Renew(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error) {
 	facts, all, err := s.read(ctx, of)
 	if err != nil {
@@ -383,7 +382,7 @@ func (s *Store) Renew(ctx context.Context, of journal.Subject) (journal.Certific
 	}
 	for i, h := range all {
 		if maps.Equal(h.content(), before[i]) {
-			continue // it was written by an attempt before
+			continue // an earlier attempt wrote it
 		}
 		content, err := h.secret.encode()
 		if err != nil {

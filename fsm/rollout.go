@@ -50,11 +50,11 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 // blameTime is how long after its end a change is blamed if its thing stops being ready. Kubernetes notices a lost
 // node only 40 s after the kubelet's last renewal (node-monitor-grace-period), and a kubelet can keep using an old
 // connection for a while.
-const blamedFor = 5 * time.Minute
+const blameTime = 5 * time.Minute
 
 // LostSoonAfter reports whether a change may be why a thing was ready and is not now. changed is when the change
 // ended, or zero. A machine passes that time to Ages of [Aging], so that the time in which EKCO was not running does
 // not count: the change may have stopped EKCO's own node.
 func LostSoonAfter(changed time.Time, was, is bool, now time.Time) bool {
-	return was && !is && now.Sub(changed) < blamedFor
+	return was && !is && now.Sub(changed) < blameTime
 }

@@ -96,7 +96,7 @@ func OfPrimaries(p Primaries) []actions.Definition {
 			Kind: journal.ActionRenewControlPlane, Noun: "renewal", AskedLast: []string{AnotherAPIServer}, Expendable: true, RetriesStalled: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
 			Preflights: map[string]actions.Preflight{
 				AnotherAPIServer:  actions.PreflightFunc(p.anotherAnswers),
-				ControlPlaneRests: actions.PreflightFunc(rests),
+				ControlPlaneRests: actions.PreflightFunc(backoff),
 			},
 		},
 	}
@@ -351,18 +351,18 @@ func (p Primaries) servesNobody(ctx context.Context, record journal.ActionRecord
 
 // The backoff after the first failed attempt, and the longest one.
 const (
-	firstRest = 2 * time.Minute
-	lastRest  = 6 * time.Hour
+	minBackoff = 2 * time.Minute
+	maxBackoff = 6 * time.Hour
 )
 
-// rests holds a renewal until the backoff is over.
-func rests(_ context.Context, record journal.ActionRecord) actions.Verdict {
+// backoff holds a renewal until the backoff is over.
+func backoff(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	step := record.Steps[journal.StepRenewControlPlane+" "+node]
 	if step.Failures == 0 || step.Open || step.NextTry.IsZero() {
 		return actions.Pass()
 	}
-	again := step.NextTry.Add(actions.Doubled(firstRest, lastRest, step.Failures-1))
+	again := step.NextTry.Add(actions.Doubled(minBackoff, maxBackoff, step.Failures-1))
 	if !time.Now().Before(again) {
 		return actions.Pass()
 	}
@@ -388,7 +388,7 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 	if why := p.notReady(ctx, step.Action); why != "" {
 		lacks = append(lacks, why)
 	}
-	for port, shall := range renewed.Served {
+	for port, wanted := range renewed.Served {
 		if input.Address == "" {
 			break
 		}
@@ -396,12 +396,12 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 		case err != nil && port == apiServerPort:
 			lacks = append(lacks, err.Error())
 		case err != nil: // etcd reads its files at each handshake, so a port that EKCO cannot reach needs no check
-		case served.Fingerprint != shall:
+		case served.Fingerprint != wanted:
 			lacks = append(lacks, fmt.Sprintf("port %d of node %s does not serve the certificate in its file", port, node))
 		}
 	}
-	for _, shall := range renewed.Components {
-		why, err := p.lacking(ctx, shall, node)
+	for _, wanted := range renewed.Components {
+		why, err := p.lacking(ctx, wanted, node)
 		if err != nil {
 			return "", err
 		}
@@ -414,17 +414,17 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 }
 
 // lacking says what a component lacks, or "".
-func (p Primaries) lacking(ctx context.Context, shall journal.ControlPlaneComponent, node string) (string, error) {
-	is, err := p.Servers.Component(ctx, shall.Name, node)
-	name := fmt.Sprintf("%s on node %s", shall.Name, node)
+func (p Primaries) lacking(ctx context.Context, wanted journal.ControlPlaneComponent, node string) (string, error) {
+	is, err := p.Servers.Component(ctx, wanted.Name, node)
+	name := fmt.Sprintf("%s on node %s", wanted.Name, node)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return name + " has no pod in the API", nil
 	case err != nil:
 		return "", err
-	case shall.Hash != "" && is.Hash != shall.Hash:
+	case wanted.Hash != "" && is.Hash != wanted.Hash:
 		return "the API shows " + name + " with another manifest than the node has", nil
-	case is.Started.Before(shall.Since.Truncate(time.Second)):
+	case is.Started.Before(wanted.Since.Truncate(time.Second)):
 		return fmt.Sprintf("%s was started at %s, before its certificates were created", name, is.Started.UTC().Format(time.RFC3339)), nil
 	case !is.Ready:
 		return name + " is not ready", nil

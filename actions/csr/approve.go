@@ -26,8 +26,8 @@ const (
 // at the same time share one read. The API server must have the approval within maxVerdictAge; otherwise the request
 // is judged again.
 const (
-	lookCounts      = 2 * time.Second
-	judgementCounts = 3 * time.Second
+	maxFactsAge   = 2 * time.Second
+	maxVerdictAge = 3 * time.Second
 )
 
 // StillFits is the preflight that reads the request and everything around it live, and abandons the action if EKCO
@@ -39,7 +39,7 @@ type Judge func(asked journal.CSR, around journal.CSRAround) (key, reason string
 
 // New returns the action that approves a request.
 func New(api csr.API, judge Judge) actions.Definition {
-	look := bench{api, judge}
+	look := liveJudge{api, judge}
 	return actions.Definition{
 		Kind: Kind, Noun: "approval", AskedLast: []string{StillFits}, Expendable: true,
 		Plan:  plan,
@@ -73,7 +73,7 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 }
 
 // liveJudge judges requests by live facts.
-type bench struct {
+type liveJudge struct {
 	api   csr.API
 	judge Judge
 }
@@ -86,7 +86,7 @@ type judged struct {
 
 // judged reads a request and everything around it, and says whether EKCO may still approve it. A request that
 // another client has approved passes: the step finds it done.
-func (b bench) judged(ctx context.Context, record journal.ActionRecord) (judged, actions.Verdict) {
+func (b liveJudge) judged(ctx context.Context, record journal.ActionRecord) (judged, actions.Verdict) {
 	live, gone, err := pending(ctx, b.api, record.Subject)
 	request := judged{Request: live}
 	switch {
@@ -106,7 +106,7 @@ func (b bench) judged(ctx context.Context, record journal.ActionRecord) (judged,
 			return request, actions.Abandon("the request differs from the one that EKCO checked").About("fingerprint")
 		}
 	}
-	around, err := b.api.Around(ctx, time.Now().Add(-lookCounts), live.Asked)
+	around, err := b.api.Around(ctx, time.Now().Add(-maxFactsAge), live.Asked)
 	if err != nil {
 		return request, unread(err)
 	}
@@ -138,7 +138,7 @@ func pending(ctx context.Context, api csr.API, subject journal.Subject) (live cs
 }
 
 // approve is a single call. Prove sees its effect.
-type approve struct{ bench }
+type approve struct{ liveJudge }
 
 var _ actions.Step = approve{}
 
@@ -166,7 +166,7 @@ func (s approve) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	case request.Decision == csr.Approved:
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, judgementCounts)
+	ctx, cancel := context.WithTimeout(ctx, maxVerdictAge)
 	defer cancel()
 	return nil, s.api.Approve(ctx, request.Request, message(request, step.Action.ID))
 }

@@ -149,7 +149,7 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 			seen, unseen := r.Tasks.Look(ctx, in.Task, in.owner(step))
 			if unseen != nil || seen.State == hosttask.Absent || seen.State == hosttask.Lost { // any other pod is kept, and Prove reads its outcome
 				if err = cmp.Or(err, unseen); err != nil {
-					return r.answer(err, in.Task, r.patient(step), repeated)
+					return r.answer(err, in.Task, r.mayRetry(step), repeated)
 				}
 				return r.lacking(in.Task, Outcome{Missing: notRun(repeated) + why, Because: why, Failed: repeated})
 			}
@@ -161,7 +161,7 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 		ran = true
 		err = r.try(ctx, step, in)
 	}
-	return r.answer(err, in.Task, r.patient(step), ran)
+	return r.answer(err, in.Task, r.mayRetry(step), ran)
 }
 
 // try waits until a task with [hosttask.Task.Trial] has reported its result, and confirms the change once it is
@@ -207,12 +207,12 @@ func notRun(repeated bool) string {
 const partialTries = 6
 
 // mayRetry reports whether the step may be tried again.
-func (r run) patient(step actions.StepContext) bool {
+func (r run) mayRetry(step actions.StepContext) bool {
 	return !r.Partial || step.Action.Steps[step.Planned.ID].Failures < partialTries
 }
 
 // answer returns the result of Do, given the error from creating the pod. ran is set if the program may have run.
-func (r run) answer(err error, task hosttask.Task, patient, ran bool) (json.RawMessage, error) {
+func (r run) answer(err error, task hosttask.Task, mayRetry, ran bool) (json.RawMessage, error) {
 	var node *hosttask.NodeError
 	var foreign *hosttask.ForeignError
 	switch {
@@ -224,7 +224,7 @@ func (r run) answer(err error, task hosttask.Task, patient, ran bool) (json.RawM
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	case errors.Is(err, context.Canceled):
 		return nil, err
-	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && patient:
+	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && mayRetry:
 		return nil, err
 	case r.Partial:
 		return r.lacking(task, Outcome{Missing: err.Error(), Failed: ran})
@@ -255,7 +255,7 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {
 		// One check that fails is no reason to give up a running program.
-		return r.without(in.Task, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.patient(step))
+		return r.without(in.Task, Outcome{Missing: err.Error()}, errors.Is(err, kube.ErrForbidden) || !r.mayRetry(step))
 	}
 	switch seen.State {
 	case hosttask.Ended:

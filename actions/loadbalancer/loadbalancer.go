@@ -105,14 +105,14 @@ func (p Parts) checking() hosttask.Work {
 // checkEtc is the /etc of a check. It is in the pod, so a check does not change the host.
 const checkEtc = "/tmp/etc"
 
-// check is the task in which HAProxy checks the configuration. It runs shall.CheckWith, so it also shows that
+// check is the task in which HAProxy checks the configuration. It runs wanted.CheckWith, so it also shows that
 // the node has that image or can pull it.
-func (p Parts) check(node string, shall journal.LoadBalancerInput) tasks.Task {
+func (p Parts) check(node string, wanted journal.LoadBalancerInput) tasks.Task {
 	config := loadbalancer.Host{Etc: checkEtc}.ConfigPath()
 	return tasks.Task{
-		Name: CheckName, Node: node, NodeUID: shall.NodeUID, Image: p.Image, Start: journal.Duration(pullTimeout),
-		Args: slices.Concat(p.Command, []string{"--host-etc-dir=" + checkEtc, "--primary-host=" + strings.Join(shall.Primaries, ",")}),
-		Then: &tasks.Program{Image: shall.CheckWith, Command: []string{"haproxy", "-c", "-f", config}},
+		Name: CheckName, Node: node, NodeUID: wanted.NodeUID, Image: p.Image, Start: journal.Duration(pullTimeout),
+		Args: slices.Concat(p.Command, []string{"--host-etc-dir=" + checkEtc, "--primary-host=" + strings.Join(wanted.Primaries, ",")}),
+		Then: &tasks.Program{Image: wanted.CheckWith, Command: []string{"haproxy", "-c", "-f", config}},
 	}
 }
 
@@ -129,14 +129,14 @@ func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definiti
 
 // plan uses only what is in the request.
 func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journal.Plan, err error) {
-	shall, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
+	wanted, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	if len(shall.Primaries) == 0 {
+	if len(wanted.Primaries) == 0 {
 		return journal.Plan{}, loadbalancer.ErrNoPrimaries
 	}
-	if plan.Facts, err = json.Marshal(shall); err != nil {
+	if plan.Facts, err = json.Marshal(wanted); err != nil {
 		return journal.Plan{}, fmt.Errorf("record the wanted load balancer: %w", err)
 	}
 	timeout, tries, checks := reloadTimeout, 0, 0
@@ -144,14 +144,14 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 		timeout, tries, checks = restartTimeout, restartTries, checkTries
 	}
 	var after []string
-	if shall.CheckWith != "" {
-		_, checked, err := p.checking().Plan(&plan, p.check(record.Subject.Name, shall), journal.PlannedStep{Tries: checks, Domains: actions.NoDomains})
+	if wanted.CheckWith != "" {
+		_, checked, err := p.checking().Plan(&plan, p.check(record.Subject.Name, wanted), journal.PlannedStep{Tries: checks, Domains: actions.NoDomains})
 		if err != nil {
 			return plan, err
 		}
 		after = []string{checked}
 	}
-	_, last, err := p.work().Plan(&plan, p.task(record, shall), journal.PlannedStep{After: after, Tries: tries, Domains: actions.NoDomains})
+	_, last, err := p.work().Plan(&plan, p.task(record, wanted), journal.PlannedStep{After: after, Tries: tries, Domains: actions.NoDomains})
 	plan.Steps = append(plan.Steps, journal.PlannedStep{
 		ID: journal.StepReloadLoadBalancer, Does: journal.StepReloadLoadBalancer, After: []string{last},
 		Timeout: journal.Duration(timeout), Domains: actions.NoDomains,
@@ -162,15 +162,15 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 	return plan, err
 }
 
-func (p Parts) task(record journal.ActionRecord, shall journal.LoadBalancerInput) tasks.Task {
+func (p Parts) task(record journal.ActionRecord, wanted journal.LoadBalancerInput) tasks.Task {
 	args, restarts := []string(nil), record.Kind == journal.ActionRestartLoadBalancer
 	if restarts {
-		args = append(args, "--image="+shall.Image)
+		args = append(args, "--image="+wanted.Image)
 	}
-	if restarts && shall.Version == loadbalancer.TCPFileVersion {
+	if restarts && wanted.Version == loadbalancer.TCPFileVersion {
 		args = append(args, TCPProbe)
 	}
-	task := p.writing(record.Subject.Name, shall.NodeUID, shall.Primaries, restarts || shall.Trial, args...)
+	task := p.writing(record.Subject.Name, wanted.NodeUID, wanted.Primaries, restarts || wanted.Trial, args...)
 	task.Trial = task.Trial && !restarts // a restart is confirmed by the program itself
 	return task
 }

@@ -29,11 +29,11 @@ func (p Parts) noting() actions.Definition {
 
 // planNote uses only what is in the request.
 func planNote(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	shall, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
+	wanted, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	facts, err := json.Marshal(shall)
+	facts, err := json.Marshal(wanted)
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
 		ID: journal.StepNoteLoadBalancers, Does: journal.StepNoteLoadBalancers, Preflights: []string{ListStillThere},
 		Timeout: journal.Duration(noteTimeout), Domains: actions.NoDomains,
@@ -44,7 +44,7 @@ type listStillThere struct{ list *loadbalancer.List }
 
 // Check implements [actions.Preflight].
 func (p listStillThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	shall, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
+	wanted, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
 	if err != nil {
 		return actions.Hold(err.Error()).About("input")
 	}
@@ -52,7 +52,7 @@ func (p listStillThere) Check(ctx context.Context, record journal.ActionRecord) 
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
-	case live.UID != shall.UID && live.Sum != journal.SumOfLoadBalancers(shall.List):
+	case live.UID != wanted.UID && live.Sum != journal.SumOfLoadBalancers(wanted.List):
 		return actions.Abandon("another program has deleted or created the ConfigMap").About("another")
 	}
 	return actions.Pass()
@@ -67,15 +67,15 @@ type note struct {
 
 // Prove implements [actions.Step].
 func (n note) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var shall journal.LoadBalancerListInput
-	if err := step.Facts(&shall); err != nil {
+	var wanted journal.LoadBalancerListInput
+	if err := step.Facts(&wanted); err != nil {
 		return actions.Proof{}, err
 	}
 	live, err := n.list.Read(ctx)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if live.UID == "" || live.Sum != journal.SumOfLoadBalancers(shall.List) {
+	if live.UID == "" || live.Sum != journal.SumOfLoadBalancers(wanted.List) {
 		return actions.Proof{Missing: "its content is out of date"}, nil
 	}
 	outputs, err := json.Marshal(live)
@@ -84,11 +84,11 @@ func (n note) Prove(ctx context.Context, step actions.StepContext) (actions.Proo
 
 // Do implements [actions.Step].
 func (n note) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var shall journal.LoadBalancerListInput
-	if err := step.Facts(&shall); err != nil {
+	var wanted journal.LoadBalancerListInput
+	if err := step.Facts(&wanted); err != nil {
 		return nil, err
 	}
-	live, err := n.list.Write(ctx, shall)
+	live, err := n.list.Write(ctx, wanted)
 	switch {
 	case errors.Is(err, loadbalancer.ErrOtherList):
 		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight abandons the action

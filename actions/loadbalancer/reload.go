@@ -113,8 +113,8 @@ func (p Parts) verify(ctx context.Context, step actions.StepContext, node string
 // addressOf returns the address of the action's node of that name, or "".
 func addressOf(record journal.ActionRecord, node string) (string, error) {
 	if record.Kind != journal.ActionChangeLoadBalancer {
-		shall, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
-		return shall.Address, err
+		wanted, err := journal.InputOf[journal.LoadBalancerInput](record.Request)
+		return wanted.Address, err
 	}
 	for _, planned := range record.Plan.Steps {
 		if planned.ID == journal.StepServeLoadBalancer+" "+node {
@@ -144,14 +144,14 @@ func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	var shall journal.LoadBalancerInput
-	if err := step.Facts(&shall); err != nil {
+	var wanted journal.LoadBalancerInput
+	if err := step.Facts(&wanted); err != nil {
 		return actions.Proof{}, err
 	}
-	if !is || on.Image == "" || shall.Address == "" {
+	if !is || on.Image == "" || wanted.Address == "" {
 		return actions.Proof{Done: true}, nil
 	}
-	status, missing := reached(ctx, s.running, step.Action.Subject.Name, shall.Address)
+	status, missing := reached(ctx, s.running, step.Action.Subject.Name, wanted.Address)
 	if missing != "" {
 		return actions.Proof{Missing: missing}, nil
 	}

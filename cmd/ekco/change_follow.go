@@ -49,7 +49,7 @@ func (c *changer) take(event journal.Event) error {
 		c.doing = "working"
 		c.print("%s", words.Count(len(c.facts.Nodes), "node"))
 	case *journal.StepDone:
-		c.tell(p)
+		c.report(p)
 	case *journal.ActionHeld:
 		c.doing = "waiting: " + words.Held(p.Preflight, p.Reason)
 		c.say(decoded)
@@ -65,9 +65,9 @@ func (c *changer) take(event journal.Event) error {
 }
 
 // report prints the result of a step that is done, if it is about a node.
-func (c *changer) tell(done *journal.StepDone) {
+func (c *changer) report(done *journal.StepDone) {
 	if name, serves := strings.CutPrefix(done.Step, journal.StepServeLoadBalancer+" "); serves {
-		c.tellServes(name, done.Outputs)
+		c.reportBalancer(name, done.Outputs)
 		return
 	}
 	name, is := actionsbalancer.NodeOf(done.Step)
@@ -89,7 +89,7 @@ func (c *changer) tell(done *journal.StepDone) {
 }
 
 // reportBalancer prints the result for the load balancer of a node.
-func (c *changer) tellServes(name string, outputs json.RawMessage) {
+func (c *changer) reportBalancer(name string, outputs json.RawMessage) {
 	changed, err := actionsbalancer.ChangedOf(journal.KubeconfigsNode{Name: name}, outputs)
 	switch {
 	case err != nil:

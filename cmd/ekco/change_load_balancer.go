@@ -22,8 +22,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// changePatience is how long the command waits by default: installers wait for ten minutes.
-const changePatience = 8 * time.Minute
+// changeTimeout is how long the command waits by default: installers wait for ten minutes.
+const changeTimeout = 8 * time.Minute
 
 type changeFlags struct {
 	journal.KubeconfigsInput
@@ -83,7 +83,7 @@ configuration makes no sense.`,
 	cmd.Flags().StringVar(&flags.Server, "server", "", "the API server's `address`, with its scheme (required)")
 	cmd.Flags().BoolVar(&flags.Internal, "internal", false, "first update HAProxy of every node")
 	cmd.Flags().StringSliceVar(&flags.Exclude, "exclude", nil, "`nodes` whose kubelets keep their server, such as that of the host on which an installer runs")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", changePatience, "how long to wait; the operator continues after that")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", changeTimeout, "how long to wait; the operator continues after that")
 	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
 	complete(cmd, "server", offerNothing)
 	complete(cmd, "exclude", a.presentNodes)

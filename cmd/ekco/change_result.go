@@ -53,7 +53,7 @@ func (c *changer) late(why string) error {
 }
 
 // maxLeft is how many nodes are named in the result.
-const mostLeft = 10
+const maxLeft = 10
 
 // leftOf says which nodes are not done, and why, as the beginning of a sentence; "" for none.
 func (c *changer) leftOf() string {
@@ -80,10 +80,10 @@ func (c *changer) leftOf() string {
 	if len(left) == 0 {
 		return ""
 	}
-	named := left[:min(len(left), mostLeft)]
+	named := left[:min(len(left), maxLeft)]
 	more := ""
-	if len(left) > mostLeft {
-		more = fmt.Sprintf(" and %d more", len(left)-mostLeft)
+	if len(left) > maxLeft {
+		more = fmt.Sprintf(" and %d more", len(left)-maxLeft)
 	}
 	return fmt.Sprintf("%s left: %s%s; ", words.Count(len(left), "node"), strings.Join(named, ", "), more)
 }

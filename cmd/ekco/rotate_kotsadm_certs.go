@@ -19,8 +19,8 @@ import (
 // byHandTTL is the default of earlier versions of EKCO.
 const byHandTTL = 180 * 24 * time.Hour
 
-// renewalPatience is how long a renewal may take before the command leaves it to the operator.
-const renewalPatience = 5 * time.Minute
+// renewalTimeout is how long a renewal may take before the command leaves it to the operator.
+const renewalTimeout = 5 * time.Minute
 
 func newRotateKotsadmCertsCommand(a *app) *cobra.Command {
 	var ttl, timeout time.Duration
@@ -65,7 +65,7 @@ Exit codes: 0 it is renewed, or does not expire within --ttl; 1 refused, failed 
 		},
 	}
 	cmd.Flags().DurationVar(&ttl, "ttl", byHandTTL, "renew it if it expires within this time")
-	cmd.Flags().DurationVar(&timeout, "timeout", renewalPatience, "how long to wait for the end of the renewal")
+	cmd.Flags().DurationVar(&timeout, "timeout", renewalTimeout, "how long to wait for the end of the renewal")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the record")
 	return cmd
 }

@@ -11,9 +11,9 @@ import (
 
 const (
 	// troubleInterval is between two checks while something is wrong, or while checks fail.
-	troubled = time.Hour
+	troubleInterval = time.Hour
 	// driftDelay is how soon EKCO checks again after it saw a change from outside.
-	uneasy = 10 * time.Minute
+	driftDelay = 10 * time.Minute
 )
 
 // looked is the result of the last check of a control plane's certificates.
@@ -171,7 +171,7 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !c.Facts.Due || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
 		return
 	}
-	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, troubled); may {
+	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, troubleInterval); may {
 		want(fsm.Want{Kind: journal.ActionRenewControlPlane, Due: due, Rank: c.Facts.Ends()})
 	}
 }
@@ -211,9 +211,9 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 	case renewed != nil && renewed.Seq > last.Seq && renewed.Outcome != journal.OutcomeDryRun:
 		return time.Time{}, true
 	case c.Facts.On.Again != "" && t.FactsSeq > last.Seq:
-		return last.At.Add(min(uneasy, every(w))), true
+		return last.At.Add(min(driftDelay, every(w))), true
 	case last.Outcome != journal.OutcomeDone, c.Looked.Missing != "", c.Facts.Unreadable != "":
-		return last.At.Add(min(troubled, every(w))), true
+		return last.At.Add(min(troubleInterval, every(w))), true
 	}
 	return last.At.Add(every(w)), true
 }

@@ -158,8 +158,8 @@ func TestWhatIsSeenFromOutsideNeverDelaysALook(t *testing.T) {
 func TestSomebodyLooksSoonerWhereSomethingIsWrong(t *testing.T) {
 	w := newPrimaries(t)
 	w.observe(p1, w.on(0, nil))
-	troubled := w.on(300*day, func(f *journal.CertificateFacts) { f.Unreadable = "read x: it is empty" })
-	w.looks(p1, "were not read yet", troubled)
+	troubleInterval := w.on(300*day, func(f *journal.CertificateFacts) { f.Unreadable = "read x: it is empty" })
+	w.looks(p1, "were not read yet", troubleInterval)
 	if state := w.state(p1); state != Unreadable {
 		t.Errorf("it is %s", state)
 	}
@@ -228,7 +228,7 @@ func TestAPrimaryIsNotRenewedTwiceWithoutALook(t *testing.T) {
 			w.ends(rec, map[string]any{"result": journal.ControlPlaneRenewed{Rotated: []string{"admin.conf"}}})
 		}
 		w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" }))
-		w.Pass(2 * troubled)
+		w.Pass(2 * troubleInterval)
 		if rec := w.openOn(p1, journal.ActionRenewControlPlane); rec != nil {
 			t.Errorf("dry run is %v: %s", dry, rec.Request.Reason)
 		}
@@ -716,7 +716,7 @@ func TestNodeLostDuringItsRenewalStopsOthersAfterItsEnd(t *testing.T) {
 		w := newPrimaries(t)
 		w.renewed(journal.OutcomeDone)
 		w.looks(p1, "the last check", w.due("uid-1", true))
-		w.Pass(2 * troubled)
+		w.Pass(2 * troubleInterval)
 		w.observe(p1, w.due("uid-1", true))
 		w.renewsAgain(func() {
 			w.observe(p1, w.due("uid-1", false))
@@ -737,7 +737,7 @@ func TestRenewalOfAnEarlierNodeIsNotBlamedOnItsSuccessor(t *testing.T) {
 		w := newPrimaries(t)
 		w.renewed(journal.OutcomeDone)
 		w.looks(p1, "the last check", w.due("uid-1", true))
-		w.Pass(2 * troubled)
+		w.Pass(2 * troubleInterval)
 		w.renewsAgain(func() { w.observe(p1, successor(w)) }, journal.OutcomeDone, "admin.conf")
 		w.stopped("when the successor is " + name)
 	}

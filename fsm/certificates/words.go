@@ -84,14 +84,14 @@ func warns(e journal.Event, facts journal.CertificateFacts) string {
 	if facts.Within == journal.Expired {
 		ends = " expired at "
 	}
-	who := "EKCO has not renewed it yet; \"ekco certificates\" says what it waits for"
+	status := "EKCO has not renewed it yet; \"ekco certificates\" says what it waits for"
 	switch {
 	case facts.Unreadable != "":
-		who = "EKCO cannot renew it: " + facts.Unreadable
+		status = "EKCO cannot renew it: " + facts.Unreadable
 	case facts.Unrenewed != "":
-		who = "EKCO does not renew it: " + facts.Unrenewed
+		status = "EKCO does not renew it: " + facts.Unrenewed
 	}
-	return words.Object(e.Subject) + ends + fsm.Stamp(facts.Ends()) + "; " + who
+	return words.Object(e.Subject) + ends + fsm.Stamp(facts.Ends()) + "; " + status
 }
 
 func warning(e journal.Event, p *journal.ThingObserved) words.Line {

@@ -159,14 +159,14 @@ func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State 
 }
 
 // backoff is the pause after an approval that failed.
-const rest = time.Minute
+const backoff = time.Minute
 
 // Wants implements [fsm.Machine]. It gives no change for the rule Contested, since no client can undo an approval.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if t.GoneSeq != 0 || t.State == Approved || requestOf(t).verdict.Answer != Fits || !policyOf(w.Policy).Approve || len(w.Open(t)) > 0 {
 		return
 	}
-	if due, may := t.Again(Approve, w.Policy, rest); may {
+	if due, may := t.Again(Approve, w.Policy, backoff); may {
 		want(fsm.Want{Kind: Approve, Due: due, Rank: t.Since})
 	}
 }

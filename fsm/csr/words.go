@@ -65,15 +65,15 @@ func observed(e journal.Event, p *journal.ThingObserved) string {
 }
 
 // maxNames is how many names are shown.
-const shownNames = 8
+const maxNames = 8
 
 func asksFor(asked journal.CSR) string {
 	names := asked.Names()
 	switch {
 	case len(names) == 0:
 		return "no name"
-	case len(names) > shownNames:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shownNames], ", "), len(names)-shownNames)
+	case len(names) > maxNames:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 	}
 	return strings.Join(names, ", ")
 }

@@ -48,7 +48,7 @@ func member(name string, facts journal.LoadBalancerFacts) string {
 
 // formatList returns the list in the format of earlier versions of EKCO. The entries are sorted as strings: "a-1"
 // comes before "a".
-func says(members []string) string {
+func formatList(members []string) string {
 	slices.Sort(members)
 	return strings.Join(members, ",")
 }
@@ -82,14 +82,14 @@ func (l *list) ended(rec *journal.ActionRecord) {
 }
 
 // has reports whether the ConfigMap has this content.
-func (l *list) said(says string) bool {
+func (l *list) has(says string) bool {
 	return l.Facts.UID != "" && l.Facts.Sum == journal.SumOfLoadBalancers(says)
 }
 
 // wants requests to write the ConfigMap once the load balancers of all nodes that are ready and not paused are up to
 // date.
 func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
-	if t != s.list || !s.settled(w) || l.said(s.says) {
+	if t != s.list || !s.settled(w) || l.has(s.says) {
 		return
 	}
 	due, may := t.Again(journal.ActionNoteLoadBalancers, w.Policy, backoff)

@@ -296,7 +296,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Removed
 	case len(w.Open(t)) > 0:
 		return Updating
-	case l != nil && l.said(s.says), l == nil && s.inStep(w, t):
+	case l != nil && l.has(s.says), l == nil && s.inStep(w, t):
 		return InStep
 	}
 	return Behind
@@ -307,16 +307,16 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	if l := listOf(t); l != nil {
 		return l.request(s), max(s.since, t.FactsSeq)
 	}
-	shall := s.shall(w, t)
+	wanted := s.wanted(w, t)
 	// A trial keeps the task's pod, and their number is limited: only nodes that are changed one by one get a trial.
-	shall.Trial = s.serves(w, t) || of(t).Facts.Primary || fsm.IsOneByOne(s.trusted())
+	wanted.Trial = s.serves(w, t) || of(t).Facts.Primary || fsm.IsOneByOne(s.trusted())
 	switch {
 	case kind.Name == journal.ActionRestartLoadBalancer:
-		shall.CheckWith = shall.Image
+		wanted.CheckWith = wanted.Image
 	case s.mustWrite(w, t) && fsm.IsOneByOne(s.trusted()): // each check takes a pod
-		shall.CheckWith = of(t).runs()
+		wanted.CheckWith = of(t).runs()
 	}
-	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: shall}, max(s.since, t.FactsSeq)
+	return journal.ActionRequested{Reason: s.reason(t, kind.Name, w), Input: wanted}, max(s.since, t.FactsSeq)
 }
 
 // Obsolete ends the action of a node that is not ready, so that it delays no other: EKCO changes the node when it is
@@ -348,9 +348,9 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	if err != nil || t.FactsSeq == 0 || begun(t.Name, rec) && (rec.Stalled == nil || !of(t).Facts.Ready) {
 		return ""
 	}
-	shall := sumOf(w).shall(w, t)
-	if len(shall.Primaries) == 0 || input.Serves(shall) && input.Image == shall.Image {
+	wanted := sumOf(w).wanted(w, t)
+	if len(wanted.Primaries) == 0 || input.Serves(wanted) && input.Image == wanted.Image {
 		return ""
 	}
-	return "it is out of date; want: " + primariesAre(shall.Primaries) + ", image " + shall.Image
+	return "it is out of date; want: " + primariesAre(wanted.Primaries) + ", image " + wanted.Image
 }

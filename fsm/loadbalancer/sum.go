@@ -68,7 +68,7 @@ func sumOf(w *fsm.World) *sum {
 			}
 			members = append(members, member(name, b.Facts))
 		}
-		s.says, s.overwritten = says(members), overwritten(w)
+		s.says, s.overwritten = formatList(members), overwritten(w)
 		s.arrange(w, all)
 		return s
 	}).(*sum)
@@ -190,7 +190,7 @@ func tried(t *fsm.Thing) uint64 {
 }
 
 // wanted returns the wanted load balancer of a node.
-func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
+func (s *sum) wanted(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 	p, b := policyOf(w.Policy), of(t)
 	return journal.LoadBalancerInput{
 		NodeUID: b.Facts.NodeUID, Address: b.Facts.Address, Primaries: s.primaries, Image: p.Image, Layout: p.Layout, Version: b.version(p),
@@ -198,10 +198,10 @@ func (s *sum) shall(w *fsm.World, t *fsm.Thing) journal.LoadBalancerInput {
 }
 
 // rewriteAfter returns the last event after which all load balancers must be written again; zero for none.
-func (s *sum) again() uint64 { return max(s.listedAnew(), s.overwritten) }
+func (s *sum) rewriteAfter() uint64 { return max(s.listChanged(), s.overwritten) }
 
 // listChanged returns the last such event of the ConfigMap; zero for none.
-func (s *sum) listedAnew() uint64 {
+func (s *sum) listChanged() uint64 {
 	if s.list == nil {
 		return 0
 	}
@@ -222,7 +222,7 @@ func overwritten(w *fsm.World) uint64 {
 // event that requires a rewrite.
 func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
 	proved := of(t).Proved
-	return proved != nil && proved.Input.Serves(s.shall(w, t)) && proved.Asked >= s.again()
+	return proved != nil && proved.Input.Serves(s.wanted(w, t)) && proved.Asked >= s.rewriteAfter()
 }
 
 // mustWrite reports whether the configuration must be written: HAProxy does not serve as wanted, or it restarted,

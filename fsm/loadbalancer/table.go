@@ -82,21 +82,21 @@ func toldLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 
 // reason says why EKCO requests an action.
 func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
-	b, shall, p := of(t), s.shall(w, t), policyOf(w.Policy)
+	b, wanted, p := of(t), s.wanted(w, t), policyOf(w.Policy)
 	switch proved := b.Proved; {
 	case proved == nil:
-		return "it was not verified yet; " + primariesAre(shall.Primaries)
+		return "it was not verified yet; " + primariesAre(wanted.Primaries)
 	case kind == journal.ActionRestartLoadBalancer && proved.Image == "":
 		return fmt.Sprintf("there is no HAProxy on the node; it should have image %s", p.Image)
 	case kind == journal.ActionRestartLoadBalancer:
 		return fmt.Sprintf("HAProxy has image %s and file version %s, and should have %s and %s", proved.Image, proved.Version, p.Image, b.version(p))
-	case proved.Input.Layout != shall.Layout:
-		return "this version of EKCO writes its configuration in another way; " + primariesAre(shall.Primaries)
-	case !proved.Input.Serves(shall):
-		return fmt.Sprintf("%s, and HAProxy forwards to %s", primariesAre(shall.Primaries), strings.Join(proved.Input.Primaries, ", "))
+	case proved.Input.Layout != wanted.Layout:
+		return "this version of EKCO writes its configuration in another way; " + primariesAre(wanted.Primaries)
+	case !proved.Input.Serves(wanted):
+		return fmt.Sprintf("%s, and HAProxy forwards to %s", primariesAre(wanted.Primaries), strings.Join(proved.Input.Primaries, ", "))
 	case proved.Asked < s.overwritten:
-		return "change-load-balancer wrote it, with the primaries at the time of its request; " + primariesAre(shall.Primaries)
-	case proved.Asked < s.again():
+		return "change-load-balancer wrote it, with the primaries at the time of its request; " + primariesAre(wanted.Primaries)
+	case proved.Asked < s.rewriteAfter():
 		return fmt.Sprintf("another program deleted or changed ConfigMap %s: "+writtenAgain, s.list.Name)
 	case b.Worse:
 		return "the node was lost soon after its load balancer was changed, and is ready again: EKCO verifies it"
@@ -109,12 +109,12 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 }
 
 // maxNamed is how many primaries are named in a sentence.
-const mostNamed = 8
+const maxNamed = 8
 
 func primariesAre(primaries []string) string {
 	named, more := primaries, ""
-	if len(named) > mostNamed {
-		named, more = named[:mostNamed], fmt.Sprintf(" and %d more", len(primaries)-mostNamed)
+	if len(named) > maxNamed {
+		named, more = named[:maxNamed], fmt.Sprintf(" and %d more", len(primaries)-maxNamed)
 	}
 	return "the primaries are " + strings.Join(named, ", ") + more
 }

@@ -48,7 +48,7 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 			return
 		}
 		if s.serves(w, t) {
-			wanted.Due, wanted.Change = due, startedAnew(t)
+			wanted.Due, wanted.Change = due, restartChange(t)
 			want(wanted)
 			return
 		}
@@ -98,7 +98,7 @@ func lookDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
 }
 
 // restartChange returns the change by which EKCO counts how often HAProxy restarts after a check.
-func startedAnew(t *fsm.Thing) *journal.Change {
+func restartChange(t *fsm.Thing) *journal.Change {
 	return &journal.Change{Key: "started", Field: "the files of HAProxy on node " + t.Name}
 }
 
@@ -113,7 +113,7 @@ func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice stri
 
 // isContested reports whether HAProxy restarts repeatedly after its checks, so that EKCO does not check it again at once.
 func (s *sum) isContested(w *fsm.World, t *fsm.Thing) bool {
-	return s.serves(w, t) && w.Contested(t, startedAnew(t))
+	return s.serves(w, t) && w.Contested(t, restartChange(t))
 }
 
 // due returns when the configuration may be written again, and whether it may be at all.
@@ -126,8 +126,8 @@ func (s *sum) due(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 
 // mayAgain returns when an action may be requested again, and whether it may be at all.
 func (s *sum) mayAgain(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due time.Time, may bool) {
-	b, shall := of(t), s.shall(w, t)
-	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(shall) || b.Tried.Image != shall.Image || b.Tried.Version != shall.Version || b.Asked < s.again() {
+	b, wanted := of(t), s.wanted(w, t)
+	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(wanted) || b.Tried.Image != wanted.Image || b.Tried.Version != wanted.Version || b.Asked < s.rewriteAfter() {
 		return time.Time{}, true
 	}
 	return t.Again(kind, w.Policy, backoff)

@@ -15,10 +15,10 @@ import (
 
 const image = "haproxy:1"
 
-// world is a journal of load balancers, whose HAProxies have the image that they shall have.
+// world is a journal of load balancers, whose HAProxies have the image that is wanted.
 type world struct {
 	*fsmtest.Journal
-	// has is what manifest a node has; none means the one that it shall have.
+	// has is what manifest a node has; none means the wanted one.
 	has map[string]string
 	// started is when HAProxy was started on a node.
 	started map[string]time.Time

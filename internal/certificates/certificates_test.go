@@ -200,7 +200,7 @@ func TestBadInputIsRefusedByFileAndBlock(t *testing.T) {
 			try:  func() error { _, err := ReadFile(filepath.Join(target, "x")); return err },
 			want: []string{filepath.Join(target, "x") + ": not a directory"},
 		},
-		"too large": {try: func() error { _, err := ReadFile(put("large", make([]byte, largestFile+1))); return err }, want: []string{"large", "262145 bytes"}},
+		"too large": {try: func() error { _, err := ReadFile(put("large", make([]byte, maxFile+1))); return err }, want: []string{"large", "262145 bytes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.try()
@@ -421,15 +421,15 @@ func TestFactsHaveNothingOfAKeyAndAreBounded(t *testing.T) {
 	for range 1000 {
 		many.DNSNames = append(many.DNSNames, strings.Repeat("x", 1000))
 	}
-	if facts := Facts("", &many); len(facts.Names) != mostNames || facts.MoreNames != 954 || len(facts.Names[0]) > longestName+len("…") {
+	if facts := Facts("", &many); len(facts.Names) != maxNames || facts.MoreNames != 954 || len(facts.Names[0]) > maxName+len("…") {
 		t.Errorf("%d names and %d more", len(facts.Names), facts.MoreNames)
 	}
 }
 
 func TestWhatIsToldOfANameIsCutBetweenCharacters(t *testing.T) {
-	for _, name := range []string{strings.Repeat("x", longestName-1) + "ü", strings.Repeat("ü", longestName), "a\xff", "a"} {
+	for _, name := range []string{strings.Repeat("x", maxName-1) + "ü", strings.Repeat("ü", maxName), "a\xff", "a"} {
 		told := Called(&x509.Certificate{Subject: pkix.Name{CommonName: name}})
-		if !utf8.ValidString(told) || !strings.HasPrefix(name, strings.TrimSuffix(told, "…")) || strings.HasSuffix(told, "…") != (len(name) > longestName) {
+		if !utf8.ValidString(told) || !strings.HasPrefix(name, strings.TrimSuffix(told, "…")) || strings.HasSuffix(told, "…") != (len(name) > maxName) {
 			t.Errorf("of %q it tells %q", name, told)
 		}
 	}

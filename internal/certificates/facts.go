@@ -13,8 +13,8 @@ import (
 
 // maxNames and maxName limit what is reported of a certificate, which any program may have made.
 const (
-	mostNames   = 50
-	longestName = 253
+	maxNames = 50
+	maxName  = 253
 )
 
 // Called returns a name of the certificate for people: its common name, else its whole subject.
@@ -31,8 +31,8 @@ func Called(certificate *x509.Certificate) string {
 
 // short limits the length of a text. It drops invalid UTF-8, which JSON would replace by another character.
 func short(text string) string {
-	if len(text) > longestName {
-		return strings.ToValidUTF8(text[:longestName], "") + "…"
+	if len(text) > maxName {
+		return strings.ToValidUTF8(text[:maxName], "") + "…"
 	}
 	return strings.ToValidUTF8(text, "")
 }
@@ -46,10 +46,10 @@ func Facts(at string, certificate *x509.Certificate) journal.Certificate {
 		Fingerprint: Fingerprint(certificate),
 	}
 	names := Names(certificate)
-	for _, name := range names[:min(len(names), mostNames)] {
+	for _, name := range names[:min(len(names), maxNames)] {
 		facts.Names = append(facts.Names, short(name))
 	}
-	facts.MoreNames = max(0, len(names)-mostNames)
+	facts.MoreNames = max(0, len(names)-maxNames)
 	return facts
 }
 

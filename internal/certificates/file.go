@@ -7,7 +7,7 @@ import (
 )
 
 // maxFile is the maximum size of a file: certificates have a few kilobytes.
-const largestFile = 256 << 10
+const maxFile = 256 << 10
 
 // ErrLink is the error if a file is a symbolic link: replacing the link would not change its target.
 var ErrLink = errors.New("it is a symbolic link; put the file itself there")
@@ -23,8 +23,8 @@ func ReadFile(path string) (File, error) {
 		return file, file.fail("%w", ErrLink)
 	case !info.Mode().IsRegular():
 		return file, file.fail("it is not a regular file")
-	case info.Size() > largestFile:
-		return file, file.fail("it has %d bytes, and EKCO reads at most %d", info.Size(), largestFile)
+	case info.Size() > maxFile:
+		return file, file.fail("it has %d bytes, and EKCO reads at most %d", info.Size(), maxFile)
 	}
 	if file.Content, err = os.ReadFile(path); err != nil {
 		return file, fmt.Errorf("read %s: %w", path, pathless(err))

@@ -175,11 +175,11 @@ func parseKey(block *pem.Block) (crypto.Signer, error) {
 }
 
 // maxType is how much of a block's type errors quote.
-const longestType = 40
+const maxType = 40
 
 func typeOf(block *pem.Block) string {
-	if len(block.Type) > longestType {
-		return fmt.Sprintf("%q…", block.Type[:longestType])
+	if len(block.Type) > maxType {
+		return fmt.Sprintf("%q…", block.Type[:maxType])
 	}
 	return block.Type
 }

@@ -36,7 +36,7 @@ type look struct {
 }
 
 // lookLifetime is how long a look is kept for others: that of a large cluster takes megabytes.
-const keepsLook = 5 * time.Second
+const lookLifetime = 5 * time.Second
 
 func (s *surroundings) init() { s.turn = make(chan struct{}, 1) }
 
@@ -93,7 +93,7 @@ func (c *Client) look(ctx context.Context, since time.Time) (*around, error) {
 	s.last = nil
 	if ctx.Err() == nil { // else it is this caller's failure alone
 		s.last = now
-		time.AfterFunc(keepsLook, func() { s.forget(now) })
+		time.AfterFunc(lookLifetime, func() { s.forget(now) })
 	}
 	return now.around, now.err
 }

@@ -38,12 +38,12 @@ func MakeDirectory(path string) error {
 // lockTimeout is how long a writer waits for another one, which needs less than a second unless it hangs;
 // lockInterval is between two attempts.
 const (
-	turn      = 30 * time.Second
-	lookAgain = 50 * time.Millisecond
+	lockTimeout  = 30 * time.Second
+	lockInterval = 50 * time.Millisecond
 )
 
 // ErrLocked is the error if another program has kept a directory locked for longer than writing takes.
-var ErrLocked = errors.New("another program is writing there, and has not ended within " + turn.String())
+var ErrLocked = errors.New("another program is writing there, and has not ended within " + lockTimeout.String())
 
 // Lock excludes other programs that write files in a directory by this package, until the returned file is closed.
 // Without it, the installer and EKCO could remove each other's temporary files. It waits for half a minute, and then
@@ -53,9 +53,9 @@ func Lock(ctx context.Context, directory string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := time.NewTimer(turn)
+	late := time.NewTimer(lockTimeout)
 	defer late.Stop()
-	again := time.NewTicker(lookAgain)
+	again := time.NewTicker(lockInterval)
 	defer again.Stop()
 	for {
 		err := syscall.Flock(int(locked.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -168,7 +168,7 @@ func TestWhatAnInterruptedTryLeftIsNoObstacle(t *testing.T) {
 }
 
 func TestWhatCannotBeWrittenLeavesTheOldContent(t *testing.T) {
-	full := strings.Repeat("x", overwritten+1)
+	full := strings.Repeat("x", maxOverwrite+1)
 	for name, write := range map[string]func(string) error{
 		"too large":        func(path string) error { return Overwrite(path, []byte(full), 0o600) },
 		"replace, no room": func(path string) error { return limited(t, func() error { return Replace(path, []byte(full), 0o600) }) },
@@ -277,7 +277,7 @@ func TestNoOldTextIsReadAfterTheNew(t *testing.T) {
 }
 
 func TestAHugeOldFileIsNotFilledToItsEnd(t *testing.T) {
-	if size := len(filled([]byte("new\n"), overwritten+1)); size != overwritten {
+	if size := len(filled([]byte("new\n"), maxOverwrite+1)); size != maxOverwrite {
 		t.Errorf("it is filled to %d bytes", size)
 	}
 }
@@ -289,7 +289,7 @@ func limited(t *testing.T, do func() error) error {
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: overwritten / 2, Max: before.Max}); err != nil {
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: maxOverwrite / 2, Max: before.Max}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {

@@ -83,7 +83,7 @@ func (f *Former) restore() (bool, error) {
 const maxFormerAge = time.Hour
 
 // changedWithin is how long after [Former.Keep] a program may take until it has changed the file, with [Lock].
-const changedWithin = 2 * turn
+const changedWithin = 2 * lockTimeout
 
 // Recover restores the file from a copy that an interrupted program left within the last hour, unless another program
 // has changed the file later. It reports whether the file had another content.

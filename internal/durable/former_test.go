@@ -76,7 +76,7 @@ func TestRecoverRestoresOnlyARecentCopyOfAnUnchangedFile(t *testing.T) {
 		want          string
 	}{
 		"recent":                             {0, 0, "former\n"},
-		"the change took its whole turn":     {-time.Minute, -time.Minute + changedWithin, "former\n"},
+		"the change took its whole time":     {-time.Minute, -time.Minute + changedWithin, "former\n"},
 		"another program changed it since":   {-time.Minute, -time.Minute + changedWithin + time.Second, "changed\n"},
 		"nearly old":                         {-maxFormerAge + time.Minute, -maxFormerAge, "former\n"},
 		"old":                                {-maxFormerAge - time.Minute, -maxFormerAge, "changed\n"},

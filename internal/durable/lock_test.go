@@ -22,7 +22,7 @@ func TestWhoHangsIsNotWaitedForForEver(t *testing.T) {
 		if _, err := Lock(t.Context(), dir); !errors.Is(err, ErrLocked) {
 			t.Error(err)
 		}
-		if waited := time.Since(began); waited != turn {
+		if waited := time.Since(began); waited != lockTimeout {
 			t.Errorf("it waited %s", waited)
 		}
 		if err := Replace(filepath.Join(dir, "file"), []byte("new"), 0o600); !errors.Is(err, ErrLocked) {
@@ -39,7 +39,7 @@ func TestWhoHangsIsNotWaitedForForEver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if waited := time.Since(began); waited < time.Second || waited > time.Second+lookAgain {
+		if waited := time.Since(began); waited < time.Second || waited > time.Second+lockInterval {
 			t.Errorf("it waited %s for who needed a second", waited)
 		}
 		if err := next.Close(); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // maxOverwrite is the maximum size of a file that is overwritten.
-const overwritten = 1 << 20
+const maxOverwrite = 1 << 20
 
 // Overwrite writes new content into a text file without replacing the file, so that a container into which the file
 // is mounted has the new content too. The mode is this one whatever the umask is. It creates the file and its
@@ -25,8 +25,8 @@ const overwritten = 1 << 20
 // that reads during the call may get parts of both. Programs that use the file must be told afterwards to read it
 // again.
 func Overwrite(path string, content []byte, mode fs.FileMode) error {
-	if len(content) > overwritten {
-		return fmt.Errorf("%s %w: it would have more than %d bytes", path, ErrTooLarge, overwritten)
+	if len(content) > maxOverwrite {
+		return fmt.Errorf("%s %w: it would have more than %d bytes", path, ErrTooLarge, maxOverwrite)
 	}
 	if err := MakeDirectory(filepath.Dir(path)); err != nil {
 		return err
@@ -86,7 +86,7 @@ func overwriteOpen(file *os.File, content []byte, mode fs.FileMode) error {
 
 // filled appends line breaks to content, to the length of the content that it overwrites.
 func filled(content []byte, size int64) []byte {
-	if missing := min(size, overwritten) - int64(len(content)); missing > 0 {
+	if missing := min(size, maxOverwrite) - int64(len(content)); missing > 0 {
 		return append(bytes.Clone(content), bytes.Repeat([]byte("\n"), int(missing))...)
 	}
 	return content

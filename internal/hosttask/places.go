@@ -13,8 +13,8 @@ const AtOnce = 10
 // waitTimeout is how long [Tasks.Make] waits for a place. pollInterval is between two lists of the pods, since one
 // of another EKCO may have ended.
 const (
-	patience = time.Minute
-	glance   = 2 * time.Second
+	waitTimeout  = time.Minute
+	pollInterval = 2 * time.Second
 )
 
 // ErrBusy is returned when [AtOnce] host tasks run.
@@ -36,7 +36,7 @@ func newPlaces() places { return places{asking: make(chan struct{}, 1), taken: m
 // take waits for a place, first come, first served. under lists the pods in the cluster that
 // need a place, including those of an earlier EKCO.
 func (p *places) take(ctx context.Context, name string, under func(context.Context) ([]string, error)) error {
-	late := time.NewTimer(patience)
+	late := time.NewTimer(waitTimeout)
 	defer late.Stop()
 	select {
 	case p.asking <- struct{}{}:
@@ -54,7 +54,7 @@ func (p *places) take(ctx context.Context, name string, under func(context.Conte
 		}
 		select {
 		case <-left:
-		case <-time.After(glance):
+		case <-time.After(pollInterval):
 		case <-late.C:
 			return ErrBusy
 		case <-ctx.Done():

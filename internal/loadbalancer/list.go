@@ -58,9 +58,9 @@ func (l *List) facts(raw json.RawMessage) (facts journal.LoadBalancerListFacts, 
 // Write sets the list in the ConfigMap of that UID, and keeps its other data. Without a UID it
 // creates the ConfigMap. It returns [ErrOtherList] if the ConfigMap is another one or gone: to
 // delete it requests a rewrite of all load balancers, which comes first.
-func (l *List) Write(ctx context.Context, shall journal.LoadBalancerListInput) (journal.LoadBalancerListFacts, error) {
-	if shall.UID == "" {
-		return l.create(ctx, shall.List)
+func (l *List) Write(ctx context.Context, wanted journal.LoadBalancerListInput) (journal.LoadBalancerListFacts, error) {
+	if wanted.UID == "" {
+		return l.create(ctx, wanted.List)
 	}
 	raw, err := l.objects.ReadObject(ctx, l.ref)
 	if errors.Is(err, kube.ErrNotFound) {
@@ -70,7 +70,7 @@ func (l *List) Write(ctx context.Context, shall journal.LoadBalancerListInput) (
 		return journal.LoadBalancerListFacts{}, kube.Lacking(err, "get", "configmaps")
 	}
 	facts, err := l.facts(raw)
-	if err != nil || facts.UID != shall.UID {
+	if err != nil || facts.UID != wanted.UID {
 		return facts, errors.Join(err, ErrOtherList)
 	}
 	var object map[string]any
@@ -81,7 +81,7 @@ func (l *List) Write(ctx context.Context, shall journal.LoadBalancerListInput) (
 	if data == nil {
 		data = map[string]any{}
 	}
-	data[listKey] = shall.List
+	data[listKey] = wanted.List
 	object["data"] = data
 	if raw, err = json.Marshal(object); err == nil {
 		raw, err = l.objects.ReplaceObject(ctx, l.ref, raw)

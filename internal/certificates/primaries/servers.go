@@ -45,8 +45,8 @@ func (s *Store) Serves(ctx context.Context, address string, port int) (journal.C
 
 // serving has the ports at which a certificate is served, each with the server and the file of the certificate.
 var serving = []struct {
-	port      int
-	who, file string
+	port         int
+	server, file string
 }{
 	{apiServerPort, "API server", "/pki/apiserver.crt"},
 	{2379, "etcd", "/pki/etcd/server.crt"},
@@ -67,7 +67,7 @@ func (s *Store) served(ctx context.Context, address string) (found []journal.Cer
 			defer cancel()
 			to := net.JoinHostPort(address, strconv.Itoa(at.port))
 			if leaf, err := s.options.Leaf(ctx, to); err == nil {
-				facts := certificates.Facts(at.who+" at "+to, leaf)
+				facts := certificates.Facts(at.server+" at "+to, leaf)
 				all[i] = &facts
 			}
 		})
@@ -100,7 +100,7 @@ func (s *Store) drifted(ctx context.Context, facts journal.CertificateFacts) str
 	}
 	all.Wait().Raise()
 	if i := slices.Index(drifts, true); i >= 0 {
-		return "its " + serving[i].who + " serves another certificate than EKCO read in the files"
+		return "its " + serving[i].server + " serves another certificate than EKCO read in the files"
 	}
 	return ""
 }

@@ -60,7 +60,7 @@ func (r *run) static(component string) (Static, error) {
 	}
 	static.Handshake = handshake(component, container)
 	i, _ := itemOf("pki/apiserver")
-	if served, errRead := i.read(r.at); errRead == nil && component == apiServer && strings.HasSuffix(container.Flag("--tls-cert-file"), "/"+i.shown()) {
+	if served, errRead := i.read(r.at); errRead == nil && component == apiServer && strings.HasSuffix(container.Flag("--tls-cert-file"), "/"+i.mainFile()) {
 		static.Serves = certificates.Fingerprint(served.leaf)
 	}
 	return static, nil

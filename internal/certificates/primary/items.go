@@ -67,7 +67,7 @@ func (i item) files() []string {
 }
 
 // mainFile returns the file that has the certificate.
-func (i item) shown() string { return i.files()[len(i.files())-1] }
+func (i item) mainFile() string { return i.files()[len(i.files())-1] }
 
 // held is an item as it was read.
 type held struct {
@@ -86,7 +86,7 @@ var errNoPair = errors.New("they do not belong together")
 // certificate. If only the key is unusable, leaf is set as well as the error.
 func (i item) read(where func(string) string) (held, error) {
 	h := held{item: i}
-	main, err := certificates.ReadFile(where(i.shown()))
+	main, err := certificates.ReadFile(where(i.mainFile()))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = cmp.Or(brokenLink(main.Name), err)
 	}

@@ -125,8 +125,8 @@ const (
 	// probeTimeout bounds one question.
 	probeTimeout = 2 * time.Second
 	// endOfLog is how much of a log is read, maxWords how much of it is reported.
-	endOfLog  = 16 << 10
-	mostWords = 300
+	endOfLog = 16 << 10
+	maxWords = 300
 )
 
 // Answers implements [Kubelet]. It asks as the kubelet's own probe does, or makes a TLS handshake if there is
@@ -157,7 +157,7 @@ func (h OnHost) Answers(ctx context.Context, of Static) error {
 		return nil
 	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusBadRequest {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, mostWords)) // it is only added to the status
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // it is only added to the status
 		return fmt.Errorf("it answers %s at %s: %s", answer.Status, of.Probe, oneLine(text))
 	}
 	return nil
@@ -207,12 +207,12 @@ func (h OnHost) LastWords(of Static, uid string) string {
 		return ""
 	}
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	return oneLine(spoken(lines[len(lines)-1]))
+	return oneLine(withoutPrefix(lines[len(lines)-1]))
 }
 
 // withoutPrefix removes what containerd writes before each line: a time, the stream, and whether the line is
 // complete.
-func spoken(line []byte) []byte {
+func withoutPrefix(line []byte) []byte {
 	parts := bytes.SplitN(line, []byte(" "), 4)
 	if len(parts) == 4 && (string(parts[1]) == "stderr" || string(parts[1]) == "stdout") {
 		return parts[3]
@@ -222,8 +222,8 @@ func spoken(line []byte) []byte {
 
 func oneLine(text []byte) string {
 	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "")), " ")
-	if len(line) > mostWords {
-		return strings.ToValidUTF8(line[:mostWords], "") + "…"
+	if len(line) > maxWords {
+		return strings.ToValidUTF8(line[:maxWords], "") + "…"
 	}
 	return line
 }

@@ -15,8 +15,8 @@ import (
 
 // maxNames and maxProblem limit what is recorded of one certificate.
 const (
-	mostNames      = 12
-	longestProblem = 300
+	maxNames   = 12
+	maxProblem = 300
 )
 
 // Look reads the certificates in a directory and changes nothing. For those that are due it also says what would
@@ -30,9 +30,9 @@ func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPr
 			continue
 		}
 		if h.leaf != nil { // the expiry is reported even if the key is unusable
-			facts := certificates.Facts(r.at(i.shown()), h.leaf)
-			if more := len(facts.Names) - mostNames; more > 0 {
-				facts.Names, facts.MoreNames = facts.Names[:mostNames], facts.MoreNames+more
+			facts := certificates.Facts(r.at(i.mainFile()), h.leaf)
+			if more := len(facts.Names) - maxNames; more > 0 {
+				facts.Names, facts.MoreNames = facts.Names[:maxNames], facts.MoreNames+more
 			}
 			found.Certificates = append(found.Certificates, facts)
 			if err == nil && certificates.Due(h.leaf, now, ttl) {
@@ -54,10 +54,10 @@ func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPr
 }
 
 func bounded(text string) string {
-	if len(text) <= longestProblem {
+	if len(text) <= maxProblem {
 		return text
 	}
-	return string(bytes.ToValidUTF8([]byte(text[:longestProblem]), nil)) + "…"
+	return string(bytes.ToValidUTF8([]byte(text[:maxProblem]), nil)) + "…"
 }
 
 // ports has the item that is served at each port.

@@ -111,8 +111,8 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 		h, err := i.read(r.at)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			r.say("Missing %s: skipped", r.at(i.shown()))
-			r.result.Missing = append(r.result.Missing, i.shown())
+			r.say("Missing %s: skipped", r.at(i.mainFile()))
+			r.result.Missing = append(r.result.Missing, i.mainFile())
 			continue
 		case err != nil:
 			r.fail(err)
@@ -124,9 +124,9 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 		switch ends := h.leaf.NotAfter.UTC().Format(time.RFC3339); {
 		case r.Now().Add(certificates.Back).Before(h.leaf.NotBefore):
 			early = append(early, fmt.Errorf("%s is not valid before %s; check the clock; if it is right, recreate the certificate with kubeadm",
-				r.at(i.shown()), h.leaf.NotBefore.UTC().Format(time.RFC3339)))
+				r.at(i.mainFile()), h.leaf.NotBefore.UTC().Format(time.RFC3339)))
 		case !r.isDue(h.leaf):
-			r.say("Kept %s: it expires at %s", r.at(i.shown()), ends)
+			r.say("Kept %s: it expires at %s", r.at(i.mainFile()), ends)
 		default:
 			due = append(due, h)
 		}
@@ -233,9 +233,9 @@ func (r *run) askBefore(ctx context.Context, due []held) map[string]error {
 
 // answersSoon asks a few times, since one answer may be lost.
 func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
-	next := time.NewTicker(glance)
+	next := time.NewTicker(pollInterval)
 	defer next.Stop()
-	for range steady {
+	for range minAnswers {
 		if err = r.Kubelet.Answers(ctx, of); err == nil {
 			return nil
 		}
@@ -285,13 +285,13 @@ func discard(prepared []made, which func(made) bool) (err error) {
 func (r *run) swapAll(c *record, prepared []made) {
 	for _, m := range prepared {
 		if err := r.swap("swap", m.beside); err != nil {
-			r.fail(fmt.Errorf("replace %s: %w", r.at(m.old.shown()), errors.Join(err, m.discard(), r.undo(m))))
+			r.fail(fmt.Errorf("replace %s: %w", r.at(m.old.mainFile()), errors.Join(err, m.discard(), r.undo(m))))
 			i := c.file(m.old.path)
 			c.Files = slices.Delete(c.Files, i, i+1)
 			continue
 		}
-		r.result.Rotated = append(r.result.Rotated, m.old.shown())
-		r.say("Rotated %s: it expires at %s", r.at(m.old.shown()), m.leaf.NotAfter.UTC().Format(time.RFC3339))
+		r.result.Rotated = append(r.result.Rotated, m.old.mainFile())
+		r.say("Rotated %s: it expires at %s", r.at(m.old.mainFile()), m.leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 }
 

@@ -20,9 +20,9 @@ const Copies = "ekco-certificates"
 const (
 	recordName = "rotation.json"
 	// maxCopies is how many dated copies are kept.
-	kept = 3
+	maxCopies = 3
 	// maxFile is the maximum size of a file.
-	largest = 256 << 10
+	maxFile = 256 << 10
 )
 
 // record is written before a rotation changes anything. It contains nothing of a key.
@@ -94,7 +94,7 @@ func (r *run) open() (*record, error) {
 	}
 	for _, id := range ids {
 		path := filepath.Join(r.copies(id), recordName)
-		content, err := durable.Read(path, largest)
+		content, err := durable.Read(path, maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			// It was interrupted before it changed anything.
 			if err := os.RemoveAll(r.copies(id)); err != nil {
@@ -151,7 +151,7 @@ func (r *run) keepOld(c *record, files ...string) error {
 	}
 	for _, path := range files {
 		r.effect("copy " + path)
-		if err := durable.Copy(r.at(path), r.copyOf(c, path), largest); err != nil {
+		if err := durable.Copy(r.at(path), r.copyOf(c, path), maxFile); err != nil {
 			return fmt.Errorf("make a copy of %s: %w", r.at(path), err)
 		}
 	}
@@ -165,10 +165,10 @@ func (r *run) copyOf(c *record, path string) string {
 // prune removes the oldest copies.
 func (r *run) prune() error {
 	ids, err := r.ids()
-	if err != nil || len(ids) <= kept {
+	if err != nil || len(ids) <= maxCopies {
 		return err
 	}
-	for _, id := range ids[kept:] {
+	for _, id := range ids[maxCopies:] {
 		r.effect("remove copy " + id)
 		if err := os.RemoveAll(r.copies(id)); err != nil {
 			return fmt.Errorf("remove the oldest copy of certificates: %w", err)

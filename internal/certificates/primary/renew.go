@@ -31,11 +31,11 @@ func (r *run) renew(old held) (made, error) {
 	}
 	leaf, key, err := certificates.Renew(old.leaf, ca, certificates.Renewal{Now: r.Now(), For: certificates.Year, NewKey: r.NewKey})
 	if err != nil {
-		return made{}, fmt.Errorf("renew %s: %w", r.at(old.shown()), err)
+		return made{}, fmt.Errorf("renew %s: %w", r.at(old.mainFile()), err)
 	}
 	encoded, err := certificates.EncodeKey(key)
 	if err != nil {
-		return made{}, fmt.Errorf("renew %s: %w", r.at(old.shown()), err)
+		return made{}, fmt.Errorf("renew %s: %w", r.at(old.mainFile()), err)
 	}
 	m := made{old: old, leaf: leaf, content: [][]byte{encoded, certificates.EncodeChain(leaf)}}
 	if old.item.kubeconfig() {
@@ -53,7 +53,7 @@ func (r *run) renew(old held) (made, error) {
 func (r *run) signer(old held) (certificates.Authority, error) {
 	ca, err := r.authority(old.ca)
 	if err != nil {
-		return ca, fmt.Errorf("renew %s: %w", r.at(old.shown()), err)
+		return ca, fmt.Errorf("renew %s: %w", r.at(old.mainFile()), err)
 	}
 	path := r.at("pki/" + old.ca + ".crt")
 	switch {
@@ -61,10 +61,10 @@ func (r *run) signer(old held) (certificates.Authority, error) {
 		return ca, nil
 	case ca.SignedByOther(old.leaf):
 		return ca, fmt.Errorf("renew %s: the CA is being replaced: the CA in %s whose key is on this host did not sign it; "+
-			"when all clients trust that CA, run on this host: ekco rotate-certs --ttl=87600h", r.at(old.shown()), path)
+			"when all clients trust that CA, run on this host: ekco rotate-certs --ttl=87600h", r.at(old.mainFile()), path)
 	default:
 		return ca, fmt.Errorf("renew %s: %s, which is the CA for it, did not sign it; renew it with the CA that issued it, or recreate it with kubeadm",
-			r.at(old.shown()), path)
+			r.at(old.mainFile()), path)
 	}
 }
 
@@ -95,7 +95,7 @@ func (r *run) prepare(m *made) error {
 		m.beside = append(m.beside, beside)
 	}
 	if err := r.check(m); err != nil {
-		return errors.Join(fmt.Errorf("check the new %s: %w; the old one is kept", r.at(m.old.shown()), err), m.discard())
+		return errors.Join(fmt.Errorf("check the new %s: %w; the old one is kept", r.at(m.old.mainFile()), err), m.discard())
 	}
 	return nil
 }

@@ -207,7 +207,7 @@ func (r *run) swept() error {
 func (r *run) restore(c *record, i item) error {
 	var prepared []durable.Replacement
 	for _, path := range i.files() {
-		content, err := durable.Read(r.copyOf(c, path), largest)
+		content, err := durable.Read(r.copyOf(c, path), maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was moved back already
 		}

@@ -19,12 +19,12 @@ const MaxPatience = 11 * time.Minute
 
 const (
 	// defaultPatience is how long a component may take to come back. kubeadm's startup probes allow 4 minutes.
-	patience = 5 * time.Minute
+	defaultPatience = 5 * time.Minute
 	// startupMargin is how long a kubelet may take to notice the new manifest and to end the old pod.
 	startupMargin = time.Minute
 	// pollInterval is between two checks, minAnswers is how many checks in a row must succeed.
-	glance = time.Second
-	steady = 3
+	pollInterval = time.Second
+	minAnswers   = 3
 )
 
 // settle restarts the components and waits until they are back. A component that does not come back gets its old
@@ -117,7 +117,7 @@ func (r *run) isNew(file changed) bool {
 
 // await checks the components until all have come back, or their time is over.
 func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
-	next := time.NewTicker(glance)
+	next := time.NewTicker(pollInterval)
 	defer next.Stop()
 	for len(waiting) > 0 {
 		select {
@@ -134,7 +134,7 @@ func (r *run) await(ctx context.Context, c *record, waiting []*waited) error {
 func (r *run) settled(ctx context.Context, c *record, w *waited) bool {
 	r.look(ctx, w)
 	switch {
-	case w.well >= steady:
+	case w.well >= minAnswers:
 		r.say("Back: %s answers", w.Name)
 		r.result.Restarted = append(r.result.Restarted, w.Name)
 		return true
@@ -151,7 +151,7 @@ func (r *run) patience(w *waited) time.Duration {
 	if r.ByHand && r.Patience > 0 {
 		return r.Patience
 	}
-	return max(cmp.Or(r.Patience, patience), min(w.static.Startup+startupMargin, MaxPatience))
+	return max(cmp.Or(r.Patience, defaultPatience), min(w.static.Startup+startupMargin, MaxPatience))
 }
 
 // look checks a component once.
@@ -225,7 +225,7 @@ func (r *run) restoreAll(c *record, w *waited) error {
 			if err := r.restore(c, i); err != nil {
 				return err
 			}
-			put = append(put, i.shown())
+			put = append(put, i.mainFile())
 		}
 		return nil
 	})
@@ -265,14 +265,14 @@ func (r *run) unmark(c *record, w *waited) error {
 func (r *run) afterwards(ctx context.Context, w *waited) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience(w)/3)
 	defer cancel()
-	next := time.NewTicker(glance)
+	next := time.NewTicker(pollInterval)
 	defer next.Stop()
 	for well := 0; ; {
 		err := r.Kubelet.Answers(ctx, w.static)
 		if well++; err != nil {
 			well = 0
 		}
-		if well >= steady {
+		if well >= minAnswers {
 			return nil
 		}
 		select {
@@ -313,7 +313,7 @@ func (r *run) resume(ctx context.Context) (*record, error) {
 	}
 	for _, file := range c.Files {
 		if i, known := itemOf(file.Path); known {
-			r.result.Rotated = append(r.result.Rotated, i.shown())
+			r.result.Rotated = append(r.result.Rotated, i.mainFile())
 		}
 	}
 	return c, nil
@@ -333,7 +333,7 @@ func (r *run) mend(c *record) error {
 			if err := r.restore(c, i); err != nil {
 				return err
 			}
-			r.say("Repaired %s, of which only a part was replaced", r.at(i.shown()))
+			r.say("Repaired %s, of which only a part was replaced", r.at(i.mainFile()))
 		}
 		return nil
 	})

@@ -54,7 +54,7 @@ func (kubeletClient) consistent([]held) string { return "" }
 
 // minLonger is how much longer the primary's certificate must be valid. The primaries renew their own ones one after
 // the other: a small difference is no reason to copy.
-const leastBetter = 24 * time.Hour
+const minLonger = 24 * time.Hour
 
 func (k kubeletClient) due(held []held, _ time.Time) (string, error) {
 	client, err := k.options.Client()
@@ -72,7 +72,7 @@ func (k kubeletClient) due(held []held, _ time.Time) (string, error) {
 		return "", nil
 	case !signed(copied, client.CAs) && signed(leaf, client.CAs):
 		return "the cluster's CA has not signed it; the primary has one that expires at " + until, nil
-	case leaf.NotAfter.Sub(copied.NotAfter) > leastBetter:
+	case leaf.NotAfter.Sub(copied.NotAfter) > minLonger:
 		return "the primary has one that expires at " + until, nil
 	}
 	return "", nil

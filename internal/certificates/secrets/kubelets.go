@@ -30,7 +30,7 @@ const (
 	// kubeletPort is where a kubelet serves clients that authenticate.
 	kubeletPort = 10250
 	// maxKubelets is how many are asked if none answers.
-	mostKubelets = 5
+	maxKubelets = 5
 )
 
 // errNoKubelet says that no kubelet could be asked.
@@ -48,7 +48,7 @@ func (k Kubelets) Accept(ctx context.Context, pair tls.Certificate) error {
 		return err
 	}
 	why := errNoKubelet
-	for _, address := range addresses[:min(len(addresses), mostKubelets)] {
+	for _, address := range addresses[:min(len(addresses), maxKubelets)] {
 		answered, err := accepts(ctx, net.JoinHostPort(address, strconv.Itoa(cmp.Or(k.Port, kubeletPort))), pair)
 		if err == nil || answered {
 			return err
@@ -114,7 +114,7 @@ const (
 	// anonymous is the user in the answer of a kubelet that allows anonymous requests and does not accept the
 	// certificate: "Forbidden (user=system:anonymous, …)".
 	anonymous = "user=system:anonymous"
-	mostSaid  = 4 << 10
+	maxAnswer = 4 << 10
 )
 
 // accepts asks one kubelet. Its answer shows whether it accepts the certificate.
@@ -138,7 +138,7 @@ func accepts(ctx context.Context, address string, pair tls.Certificate) (answere
 	if err != nil {
 		return false, fmt.Errorf("ask the kubelet at %s: %w", address, err)
 	}
-	said, err := io.ReadAll(io.LimitReader(response.Body, mostSaid))
+	said, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return false, fmt.Errorf("ask the kubelet at %s: %w", address, err)
 	}

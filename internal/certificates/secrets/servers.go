@@ -137,7 +137,7 @@ func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.
 
 // outdated returns those of the pods that still exist and do not serve the certificate.
 func (s *Store) outdated(ctx context.Context, of journal.Subject, servers servers, pods []journal.CertificatePod) (left []journal.CertificatePod, err error) {
-	shall, err := s.shallServe(ctx, of, servers)
+	wanted, err := s.wantedFingerprint(ctx, of, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *Store) outdated(ctx context.Context, of journal.Subject, servers server
 	}
 	for _, p := range live {
 		same := func(other journal.CertificatePod) bool { return other.UID == p.Metadata.UID }
-		if slices.ContainsFunc(pods, same) && s.serves(ctx, servers, p, shall) != "" {
+		if slices.ContainsFunc(pods, same) && s.serves(ctx, servers, p, wanted) != "" {
 			left = append(left, journal.CertificatePod{Name: p.Metadata.Name, UID: p.Metadata.UID})
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Store) outdated(ctx context.Context, of journal.Subject, servers server
 }
 
 // wantedFingerprint returns the fingerprint of the certificate that must be served.
-func (s *Store) shallServe(ctx context.Context, of journal.Subject, servers servers) (string, error) {
+func (s *Store) wantedFingerprint(ctx context.Context, of journal.Subject, servers servers) (string, error) {
 	_, all, err := s.read(ctx, of)
 	if err != nil {
 		return "", err
@@ -171,7 +171,7 @@ func (s *Store) shallServe(ctx context.Context, of journal.Subject, servers serv
 const handshakeTimeout = 3 * time.Second
 
 // serves says why a pod does not serve the certificate of that fingerprint, or "".
-func (s *Store) serves(ctx context.Context, servers servers, p pod, shall string) string {
+func (s *Store) serves(ctx context.Context, servers servers, p pod, wanted string) string {
 	if p.Status.PodIP == "" {
 		return "it has no address yet"
 	}
@@ -181,7 +181,7 @@ func (s *Store) serves(ctx context.Context, servers servers, p pod, shall string
 	switch {
 	case err != nil:
 		return err.Error()
-	case certificates.Fingerprint(leaf) != shall:
+	case certificates.Fingerprint(leaf) != wanted:
 		return fmt.Sprintf("it serves another certificate, which expires at %s", leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return ""
@@ -210,7 +210,7 @@ func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (la
 	if servers.accepts != nil {
 		return s.unaccepted(ctx, of, servers)
 	}
-	shall, err := s.shallServe(ctx, of, servers)
+	wanted, err := s.wantedFingerprint(ctx, of, servers)
 	if err != nil {
 		return "", err
 	}
@@ -224,7 +224,7 @@ func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (la
 		name := fmt.Sprintf("pod %s/%s: ", servers.pods.Namespace, p.Metadata.Name)
 		if reason := p.unready(); reason != "" {
 			unready = append(unready, name+reason)
-		} else if reason := s.serves(ctx, servers, p, shall); reason != "" {
+		} else if reason := s.serves(ctx, servers, p, wanted); reason != "" {
 			why = append(why, name+reason)
 		} else {
 			serve++

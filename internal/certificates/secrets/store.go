@@ -292,7 +292,7 @@ func (o Options) expires(all []held, now time.Time) string {
 }
 
 // maxReported is how many certificates of an unexpected chain are reported.
-const mostTold = 10
+const maxReported = 10
 
 // certificates adds the public facts of the certificates. If a chain cannot be read as it should be, it adds the
 // certificates that can be read, so that their expiry is known.
@@ -302,7 +302,7 @@ func (h *held) certificates(facts *journal.CertificateFacts) (err error) {
 		err = fmt.Errorf("read %s: it has %d certificates, and should have no more than %d", file.Name, len(h.chain), h.of.most)
 	}
 	if err != nil {
-		h.chain = file.Legible(mostTold)
+		h.chain = file.Legible(maxReported)
 	}
 	for _, certificate := range h.chain {
 		facts.Certificates = append(facts.Certificates, certificates.Facts(file.Name, certificate))

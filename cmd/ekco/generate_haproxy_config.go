@@ -12,17 +12,17 @@ import (
 const primaryHost = "primary-host"
 
 func newGenerateHAProxyConfigCommand(a *app) *cobra.Command {
-	// With pflag's own lists, all after a line break would be lost.
+	// pflag's own lists would drop everything after a line break.
 	var given []string
 	cmd := &cobra.Command{
 		Use:   "generate-haproxy-config",
 		Short: "Print HAProxy's configuration for the API servers",
-		Long: `Prints the configuration with which HAProxy leads port 6444 of a node to the API servers of
-the primaries, on port 6443, to those that are ready. Nothing else is on standard output, and
-nothing at all where a primary makes no sense.
+		Long: `Prints the configuration with which HAProxy forwards port 6444 of a node to port 6443 of those
+primaries whose API server is ready. Standard output has nothing else, and nothing at all if a
+primary is not valid.
 
-The installer of kURL writes it into /etc/haproxy/haproxy.cfg. The command asks neither the
-cluster nor an operator.`,
+kURL's installer writes it into /etc/haproxy/haproxy.cfg. The command needs neither the cluster
+nor an operator.`,
 		Example: `  ekco generate-haproxy-config --primary-host=10.0.0.1,10.0.0.2,10.0.0.3
   ekco generate-haproxy-config --primary-host=fd00::1 --primary-host=primary-2.example.com`,
 		Args: noArgument,
@@ -49,5 +49,5 @@ cluster nor an operator.`,
 	return cmd
 }
 
-// offerNothing keeps a shell from offering files for a value that is none.
+// offerNothing keeps a shell from completing file names for a value that is not a file.
 func offerNothing(*cobra.Command) []string { return nil }

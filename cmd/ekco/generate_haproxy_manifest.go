@@ -13,13 +13,13 @@ func newGenerateHAProxyManifestCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate-haproxy-manifest",
 		Short: "Write the manifest of HAProxy's static pod on this host",
-		Long: `Writes the manifest with which the kubelet of this host runs HAProxy, which has its
-configuration from /etc/haproxy/haproxy.cfg. A manifest that has the image and the file
-version already is left alone, and keeps its time: the kubelet would restart HAProxy. What is
-not HAProxy's manifest is left alone too, and is an error.
+		Long: `Writes the manifest with which the kubelet of this host runs HAProxy with the configuration
+in /etc/haproxy/haproxy.cfg. A manifest that already has the image and the file version is not
+written again, since the kubelet would restart HAProxy. If the file is not HAProxy's manifest,
+it is kept, and that is an error.
 
-The installer of kURL runs it. It asks neither the cluster nor an operator. What it did is
-said on standard error.`,
+kURL's installer runs it. It needs neither the cluster nor an operator, and reports on standard
+error what it did.`,
 		Example: `  ekco generate-haproxy-manifest --file=/etc/kubernetes/manifests/haproxy.yaml --image=haproxy:lts-alpine`,
 		Args:    noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +42,7 @@ said on standard error.`,
 			if err != nil {
 				return err
 			}
-			outcome := "has image %s already, and is left as it is"
+			outcome := "has image %s already, and was not changed"
 			if written {
 				outcome = "is written, with image %s"
 			}

@@ -93,7 +93,7 @@ func TestTheManifestIsWrittenOnceAndReadableToAll(t *testing.T) {
 	if err := os.Chtimes(path, noon, noon); err != nil {
 		t.Fatal(err)
 	}
-	d.expect(write(), exitDone, "", path+" has image haproxy:3.4.2-alpine3.24 already, and is left as it is\n")
+	d.expect(write(), exitDone, "", path+" has image haproxy:3.4.2-alpine3.24 already, and was not changed\n")
 	if got := changed(t, path); !got.Equal(noon) {
 		t.Errorf("it was written again, at %v", got)
 	}

@@ -33,11 +33,11 @@ func newSetKubeconfigServerCommand(a *app) *cobra.Command {
 		Use:   "set-kubeconfig-server",
 		Short: "Set the API server's address for the kubelet of this host, and restart it",
 		Long: `Sets the server of every cluster in kubernetes/kubelet.conf, and with --admin also in
-kubernetes/admin.conf. All else in them is kept, as are mode and owner. The kubelet is then
-restarted over D-Bus, and waited for until it has been active for some seconds.
+kubernetes/admin.conf. Everything else in the files is kept, and so are mode and owner. Then the
+command restarts the kubelet over D-Bus, and waits until it has been active for some seconds.
 
-Whatever is missing for that is said before anything is changed. It is no harm to run it again.
-It asks neither the cluster nor an operator, and is in no journal.`,
+The command checks its preconditions before it changes anything, and may be run again. It needs
+neither the cluster nor an operator, and writes to no journal.`,
 		Example: `  ekco set-kubeconfig-server --server=https://localhost:6444
   ekco set-kubeconfig-server --server=https://lb.example.com --admin --host-etc-dir=/host/etc`,
 		Args: noArgument,
@@ -59,10 +59,10 @@ It asks neither the cluster nor an operator, and is in no journal.`,
 	return cmd
 }
 
-// hostTaskKubeconfigs is what the binary does in the pod of a host task that leads a kubelet elsewhere.
+// hostTaskKubeconfigs is the command of host tasks that point a kubelet to another server.
 const hostTaskKubeconfigs = "set-kubeconfig-server"
 
-// newHostTaskKubeconfigsCommand does the same in the pod of a host task, and says what came of it.
+// newHostTaskKubeconfigsCommand does the same in the pod of a host task, and reports the result.
 func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 	var server, etc string
 	var admin, confirm bool
@@ -76,7 +76,7 @@ func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 			ctx, stop := untilEnded(cmd.Context())
 			defer stop()
 			set, err := change(ctx, etc, kubeconfigNames(admin), server)
-			for i, file := range set.Files { // as the host calls it
+			for i, file := range set.Files { // the paths on the host
 				if of, within := strings.CutPrefix(file.Path, etc); within {
 					set.Files[i].Path = "/etc" + of
 				}
@@ -91,8 +91,7 @@ func newHostTaskKubeconfigsCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// kubeconfigNames are the kubeconfigs that lead to the API server of the cluster: those of others on a
-// primary lead to its own.
+// kubeconfigNames returns the kubeconfigs whose server is changed. The others on a primary name its own API server.
 func kubeconfigNames(admin bool) []string {
 	if admin {
 		return []string{"kubelet.conf", "admin.conf"}
@@ -100,7 +99,7 @@ func kubeconfigNames(admin bool) []string {
 	return []string{"kubelet.conf"}
 }
 
-// orAsRoot says what to do where it is the right that is missing.
+// orAsRoot says what to do if a permission is missing.
 func orAsRoot(err error) error {
 	if errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("%w; run this as root", err)
@@ -108,8 +107,8 @@ func orAsRoot(err error) error {
 	return err
 }
 
-// setKubeconfigServer sets the server in kubeconfigs and restarts the kubelet. It returns what it has set,
-// also where the kubelet is not back.
+// setKubeconfigServer sets the server in kubeconfigs and restarts the kubelet. It returns what it has set, even if
+// the kubelet is not back.
 func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []string, server string) (set journal.KubeconfigsSet, err error) {
 	files, err := kubeconfigFiles(etc, names, server)
 	if err != nil {

@@ -140,7 +140,7 @@ func TestAHAProxyThatWasStartedAnewIsLookedAtAndOneThatEKCOStartedIsNot(t *testi
 	w.wants()
 	w.state("p1", Behind)
 	w.Pass(lookBackoff)
-	w.reasons("HAProxy does not run on the node any more", "p1")
+	w.reasons("HAProxy no longer runs on the node", "p1")
 }
 
 func TestAClockThatWasSetBackHidesNoRestartAndPutsOffNoLook(t *testing.T) {

@@ -101,7 +101,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	case b.Worse:
 		return "the node was lost soon after its load balancer was changed, and is ready again: EKCO verifies it"
 	case restarted(t) && b.Facts.Started.IsZero():
-		return "HAProxy does not run on the node any more"
+		return "HAProxy no longer runs on the node"
 	case restarted(t):
 		return "HAProxy was restarted on the node at " + fsm.Stamp(b.Facts.Started)
 	}

@@ -82,7 +82,7 @@ func (c *Client) look(ctx context.Context, since time.Time) (*around, error) {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("look at the nodes: %w", ctx.Err())
+		return nil, fmt.Errorf("wait to read the nodes: %w", ctx.Err())
 	}
 	defer func() { <-s.turn }()
 	if s.last != nil && !s.last.began.Before(since) {

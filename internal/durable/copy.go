@@ -16,5 +16,5 @@ func Copy(from, to string, limit int64) error {
 	if err := MakeDirectory(filepath.Dir(to)); err != nil {
 		return err
 	}
-	return alone(to, func() error { return swapped(prepare(to, content, like)) })
+	return withLock(to, func() error { return swapped(prepare(to, content, like)) })
 }

@@ -157,7 +157,7 @@ func TestWhatAnInterruptedTryLeftIsNoObstacle(t *testing.T) {
 		"overwrite": func(path string) error { return Overwrite(path, []byte("new"), 0o640) },
 	} {
 		path := file(t, "old", 0o640)
-		if err := os.WriteFile(besideOf(path), []byte("half of what was"), 0o400); err != nil {
+		if err := os.WriteFile(tempPath(path), []byte("half of what was"), 0o400); err != nil {
 			t.Fatal(err)
 		}
 		if err := write(path); err != nil {
@@ -371,12 +371,12 @@ func TestSeveralAreSwappedTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if content, err := os.ReadFile(r.Beside()); err != nil || string(content) != "new" {
+		if content, err := os.ReadFile(r.Temp()); err != nil || string(content) != "new" {
 			t.Errorf("%q, %v", content, err)
 		}
 		prepared = append(prepared, r)
 	}
-	if err := Tidy(prepared[1].Path); err != nil {
+	if err := RemoveTemp(prepared[1].Path); err != nil {
 		t.Fatal(err)
 	}
 	if done, err := SwapAll(prepared...); done != 1 || !errors.Is(err, fs.ErrNotExist) {

@@ -31,12 +31,12 @@ func Overwrite(path string, content []byte, mode fs.FileMode) error {
 	if err := MakeDirectory(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return alone(path, func() error {
+	return withLock(path, func() error {
 		copied, err := prepare(path, content, withMode(mode))
 		if err != nil {
 			return err
 		}
-		err = same(copied.beside, content)
+		err = same(copied.temp, content)
 		if err == nil {
 			err = overwrite(path, content, mode)
 		}

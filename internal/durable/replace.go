@@ -10,7 +10,7 @@ import (
 )
 
 // Replacement is new content of a file, in a temporary file next to it.
-type Replacement struct{ Path, beside string }
+type Replacement struct{ Path, temp string }
 
 // Prepare writes the content to a temporary file, with the mode, owner and other attributes of an existing file. If
 // other programs may write there, the caller holds the directory's [Lock].
@@ -23,21 +23,21 @@ func Prepare(path string, content []byte) (Replacement, error) {
 }
 
 func prepare(path string, content []byte, like attributes) (Replacement, error) {
-	r := Replacement{path, besideOf(path)}
-	if err := write(r.beside, content, like); err != nil {
+	r := Replacement{path, tempPath(path)}
+	if err := write(r.temp, content, like); err != nil {
 		return Replacement{}, errors.Join(err, r.Discard())
 	}
 	return r, nil
 }
 
-// besideOf returns the path of a file's temporary file.
-func besideOf(path string) string {
+// tempPath returns the path of a file's temporary file.
+func tempPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".ekco")
 }
 
 // Swap replaces the file in one step.
 func (r Replacement) Swap() error {
-	if err := os.Rename(r.beside, r.Path); err != nil {
+	if err := os.Rename(r.temp, r.Path); err != nil {
 		return err
 	}
 	return syncDirectory(filepath.Dir(r.Path))
@@ -49,7 +49,7 @@ func (r Replacement) Swap() error {
 func SwapAll(replacements ...Replacement) (done int, err error) {
 	directories := map[string]bool{}
 	for _, r := range replacements {
-		if err = os.Rename(r.beside, r.Path); err != nil {
+		if err = os.Rename(r.temp, r.Path); err != nil {
 			break
 		}
 		directories[filepath.Dir(r.Path)] = true
@@ -61,15 +61,15 @@ func SwapAll(replacements ...Replacement) (done int, err error) {
 	return done, err
 }
 
-// Beside returns the path of the temporary file.
-func (r Replacement) Beside() string { return r.beside }
+// Temp returns the path of the temporary file.
+func (r Replacement) Temp() string { return r.temp }
 
 // Discard removes the temporary file.
-func (r Replacement) Discard() error { return remove(r.beside) }
+func (r Replacement) Discard() error { return remove(r.temp) }
 
-// Tidy removes the temporary file that an interrupted [Prepare] left. If other programs may write there, the caller
+// RemoveTemp removes the temporary file that an interrupted [Prepare] left. If other programs may write there, the caller
 // holds the directory's [Lock].
-func Tidy(path string) error { return remove(besideOf(path)) }
+func RemoveTemp(path string) error { return remove(tempPath(path)) }
 
 // Replace writes a file, whole or not at all, with this mode whatever the umask is. It creates the directory if it
 // is missing.
@@ -77,14 +77,14 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	if err := MakeDirectory(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return alone(path, func() error { return swapped(prepare(path, content, withMode(mode))) })
+	return withLock(path, func() error { return swapped(prepare(path, content, withMode(mode))) })
 }
 
 // Edit replaces the content of an existing file of at most limit bytes by what change returns for it: whole or not
 // at all, with its mode, owner and other attributes. It does not write the file if the content stays the same, and
 // reports whether it did.
 func Edit(path string, limit int64, change func([]byte) ([]byte, error)) (written bool, err error) {
-	err = alone(path, func() error {
+	err = withLock(path, func() error {
 		before, err := Read(path, limit)
 		if err != nil {
 			return err
@@ -110,8 +110,8 @@ func swapped(r Replacement, err error) error {
 	return nil
 }
 
-// alone calls do with the lock of a file's directory.
-func alone(path string, do func() error) error {
+// withLock calls do with the lock of a file's directory.
+func withLock(path string, do func() error) error {
 	locked, err := Lock(context.Background(), filepath.Dir(path)) // Lock has a timeout of its own
 	if err != nil {
 		return err

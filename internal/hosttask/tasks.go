@@ -47,8 +47,8 @@ type Tasks struct {
 // known is what Tasks remembers about a pod.
 type known struct {
 	since time.Time
-	// told is how many lines of its log were relayed.
-	told int
+	// relayed is how many lines of its log were relayed.
+	relayed int
 }
 
 // New returns Tasks for the pods in a namespace. Their logs go to log. [Tasks.KeepSwept] must run
@@ -371,7 +371,7 @@ func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) string {
 	// A line without a newline is not complete yet.
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1]
-	for _, line := range t.untold(pod, lines) {
+	for _, line := range t.unrelayed(pod, lines) {
 		if !strings.HasPrefix(line, outcomeMark) {
 			log.Info("host task says: " + strings.TrimRight(line, "\n"))
 		}
@@ -379,13 +379,13 @@ func (t *Tasks) relay(ctx context.Context, task Task, pod *corev1.Pod) string {
 	return strings.Join(lines, "")
 }
 
-func (t *Tasks) untold(pod *corev1.Pod, lines []string) []string {
+func (t *Tasks) unrelayed(pod *corev1.Pod, lines []string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	of := t.of(pod)
-	untold := lines[min(of.told, len(lines)):]
-	of.told = max(of.told, len(lines))
-	return untold
+	unrelayed := lines[min(of.relayed, len(lines)):]
+	of.relayed = max(of.relayed, len(lines))
+	return unrelayed
 }
 
 // age is how long ago EKCO first saw the pod, by its own clock.

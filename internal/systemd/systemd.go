@@ -137,7 +137,7 @@ func (u *Unit) late(seen state, starts int, cause error) error {
 	if starts > 1 {
 		is = fmt.Sprintf("does not stay active: it was seen to start %d times, and ended within %s each time", starts, u.systemd.Steady)
 	}
-	return fmt.Errorf("%s was told to restart and %s; see journalctl -u %s: %w", u.name, is, u.name, cause)
+	return fmt.Errorf("%s was restarted and %s; see journalctl -u %s: %w", u.name, is, u.name, cause)
 }
 
 // state is the state of a unit at a moment.

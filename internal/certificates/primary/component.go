@@ -109,17 +109,17 @@ func (r *run) prepareManifest(component, value string) error {
 		return err
 	}
 	r.effect("prepare " + manifestOf(component))
-	beside, err := r.beside(file.Name, content)
+	temp, err := r.prepareFile(file.Name, content)
 	if err != nil {
 		return fmt.Errorf("prepare %s: %w", file.Name, err)
 	}
-	r.manifests[component] = preparedManifest{beside, file.Content}
+	r.manifests[component] = preparedManifest{temp, file.Content}
 	return nil
 }
 
 func (r *run) discardManifests() (err error) {
-	for _, beside := range r.manifests {
-		err = errors.Join(err, beside.Discard())
+	for _, temp := range r.manifests {
+		err = errors.Join(err, temp.Discard())
 	}
 	clear(r.manifests)
 	return err
@@ -128,7 +128,7 @@ func (r *run) discardManifests() (err error) {
 // mark replaces a component's manifest by one with that annotation, so that the kubelet restarts it. If another
 // program has changed the manifest since it was prepared, mark annotates the changed one.
 func (r *run) mark(component, value string) error {
-	return r.locked(func() error {
+	return r.withFileLocks(func() error {
 		prepared, is := r.manifests[component]
 		if file, _, err := r.manifest(component); !is || err != nil || !bytes.Equal(file.Content, prepared.of) {
 			if err := r.prepareManifest(component, value); err != nil {

@@ -31,7 +31,7 @@ func (r *run) pass(ctx context.Context, c *record) error {
 		return fmt.Errorf("interrupted before anything was changed: %w", ctx.Err())
 	}
 	var prepared []made
-	err = r.locked(func() error {
+	err = r.withFileLocks(func() error {
 		if err := r.swept(); err != nil {
 			return err
 		}
@@ -284,7 +284,7 @@ func discard(prepared []made, which func(made) bool) (err error) {
 // swapAll replaces all files that are prepared. If one fails, it replaces the others all the same.
 func (r *run) swapAll(c *record, prepared []made) {
 	for _, m := range prepared {
-		if err := r.swap("swap", m.beside); err != nil {
+		if err := r.swap("swap", m.prepared); err != nil {
 			r.fail(fmt.Errorf("replace %s: %w", r.at(m.old.mainFile()), errors.Join(err, m.discard(), r.undo(m))))
 			i := c.file(m.old.path)
 			c.Files = slices.Delete(c.Files, i, i+1)
@@ -298,9 +298,9 @@ func (r *run) swapAll(c *record, prepared []made) {
 // undo restores the files of an item of which only one was replaced.
 func (r *run) undo(m made) error {
 	for i, path := range m.old.item.files() {
-		beside, err := r.beside(r.at(path), m.old.files[i].Content)
+		temp, err := r.prepareFile(r.at(path), m.old.files[i].Content)
 		if err == nil {
-			err = beside.Swap()
+			err = temp.Swap()
 		}
 		if err != nil {
 			return err

@@ -17,10 +17,10 @@ import (
 // made is an item's new content, next to the old one.
 type made struct {
 	old held
-	// content and beside have the order of item.files.
-	content [][]byte
-	beside  []durable.Replacement
-	leaf    *x509.Certificate
+	// content and prepared have the order of item.files.
+	content  [][]byte
+	prepared []durable.Replacement
+	leaf     *x509.Certificate
 }
 
 // renew creates the new content of an item.
@@ -88,11 +88,11 @@ type authority struct {
 func (r *run) prepare(m *made) error {
 	for i, path := range m.old.item.files() {
 		r.effect("prepare " + path)
-		beside, err := r.beside(r.at(path), m.content[i])
+		temp, err := r.prepareFile(r.at(path), m.content[i])
 		if err != nil {
 			return errors.Join(fmt.Errorf("prepare %s: %w", r.at(path), err), m.discard())
 		}
-		m.beside = append(m.beside, beside)
+		m.prepared = append(m.prepared, temp)
 	}
 	if err := r.check(m); err != nil {
 		return errors.Join(fmt.Errorf("check the new %s: %w; the old one is kept", r.at(m.old.mainFile()), err), m.discard())
@@ -101,19 +101,19 @@ func (r *run) prepare(m *made) error {
 }
 
 func (m *made) discard() (err error) {
-	for _, beside := range m.beside {
-		err = errors.Join(err, beside.Discard())
+	for _, temp := range m.prepared {
+		err = errors.Join(err, temp.Discard())
 	}
 	return err
 }
 
 // check reads the written files, and checks them as their users do.
 func (r *run) check(m *made) error {
-	besides := map[string]string{}
+	temps := map[string]string{}
 	for i, path := range m.old.item.files() {
-		besides[path] = m.beside[i].Beside()
+		temps[path] = m.prepared[i].Temp()
 	}
-	written, err := m.old.read(func(path string) string { return besides[path] })
+	written, err := m.old.read(func(path string) string { return temps[path] })
 	if err != nil {
 		return err
 	}

@@ -95,8 +95,8 @@ func (r *run) effect(what string) {
 	}
 }
 
-// beside writes a file's new content next to it.
-func (r *run) beside(path string, content []byte) (durable.Replacement, error) {
+// prepareFile writes a file's new content next to it.
+func (r *run) prepareFile(path string, content []byte) (durable.Replacement, error) {
 	if r.writes != nil {
 		return r.writes(path, content)
 	}
@@ -133,7 +133,7 @@ func (r *run) later(err error) {
 // rotation early, or [ErrFailed].
 func (of Rotation) Run(ctx context.Context) (Result, error) {
 	r := &run{Rotation: of, authorities: map[string]authority{}, manifests: map[string]preparedManifest{}}
-	err := r.alone(ctx, func() error {
+	err := r.withRotationLock(ctx, func() error {
 		interrupted, err := r.resume(ctx)
 		if err != nil {
 			return err
@@ -153,9 +153,9 @@ func (of Rotation) Run(ctx context.Context) (Result, error) {
 	return r.result, nil
 }
 
-// alone calls do while no other rotation runs on the host. It waits for one that runs, which may be an earlier task
+// withRotationLock calls do while no other rotation runs on the host. It waits for one that runs, which may be an earlier task
 // that EKCO gave up.
-func (r *run) alone(ctx context.Context, do func() error) error {
+func (r *run) withRotationLock(ctx context.Context, do func() error) error {
 	if err := os.Mkdir(r.at(Copies), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the directory for copies of the old certificates: %w", err)
 	}
@@ -170,9 +170,9 @@ func (r *run) alone(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// locked calls do with the locks of all directories. It ignores cancellation, since it must also restore old files
+// withFileLocks calls do with the locks of all directories. It ignores cancellation, since it must also restore old files
 // then.
-func (r *run) locked(do func() error) error {
+func (r *run) withFileLocks(do func() error) error {
 	for _, dir := range []string{"", "pki", "pki/etcd", manifests} {
 		lock, err := durable.Lock(context.Background(), r.at(dir))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // the files there fail one by one, later
@@ -196,7 +196,7 @@ func (r *run) swept() error {
 		paths = append(paths, manifestOf(c))
 	}
 	for _, path := range paths {
-		if err := durable.Tidy(r.at(path)); err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrPermission) {
+		if err := durable.RemoveTemp(r.at(path)); err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("tidy up next to %s: %w", r.at(path), err)
 		}
 	}
@@ -213,21 +213,21 @@ func (r *run) restore(c *record, i item) error {
 		}
 		if err == nil {
 			r.effect("prepare the old " + path)
-			var beside durable.Replacement
-			beside, err = r.beside(r.at(path), content)
-			prepared = append(prepared, beside)
+			var temp durable.Replacement
+			temp, err = r.prepareFile(r.at(path), content)
+			prepared = append(prepared, temp)
 		}
 		if errors.Is(err, syscall.ENOSPC) {
 			return r.moveBack(c, i)
 		}
 		if err != nil {
-			return fmt.Errorf("put back %s from %s: %w", r.at(path), filepath.Dir(r.copyOf(c, path)), err)
+			return fmt.Errorf("restore %s from %s: %w", r.at(path), filepath.Dir(r.copyOf(c, path)), err)
 		}
 	}
 	if len(prepared) == 0 {
 		return nil
 	}
-	return r.swap("put back", prepared)
+	return r.swap("restore", prepared)
 }
 
 // moveBack moves the copies of an item to the places of its files.
@@ -235,10 +235,10 @@ func (r *run) moveBack(c *record, i item) error {
 	for _, path := range i.files() {
 		r.effect("move back " + path)
 		if err := os.Rename(r.copyOf(c, path), r.at(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("put back %s: %w", r.at(path), err)
+			return fmt.Errorf("restore %s: %w", r.at(path), err)
 		}
-		if err := durable.Tidy(r.at(path)); err != nil {
-			return fmt.Errorf("put back %s: %w", r.at(path), err)
+		if err := durable.RemoveTemp(r.at(path)); err != nil {
+			return fmt.Errorf("restore %s: %w", r.at(path), err)
 		}
 	}
 	return nil
@@ -247,11 +247,11 @@ func (r *run) moveBack(c *record, i item) error {
 // replace replaces a file. The caller holds the directory's lock.
 func (r *run) replace(path string, content []byte) error {
 	r.effect("prepare " + path)
-	beside, err := r.beside(r.at(path), content)
+	temp, err := r.prepareFile(r.at(path), content)
 	if err != nil {
 		return fmt.Errorf("replace %s: %w", r.at(path), err)
 	}
-	return r.swap("replace", []durable.Replacement{beside})
+	return r.swap("replace", []durable.Replacement{temp})
 }
 
 // swap replaces files by prepared ones.

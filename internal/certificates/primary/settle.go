@@ -216,7 +216,7 @@ func (r *run) giveUp(ctx context.Context, c *record, w *waited) {
 // restoreAll restores the old files of a component, and restarts it again if it was restarted.
 func (r *run) restoreAll(c *record, w *waited) error {
 	var put []string
-	err := r.locked(func() error {
+	err := r.withFileLocks(func() error {
 		for _, file := range c.of(w.Name) {
 			i, known := itemOf(file.Path)
 			if !known || !r.isNew(file) {
@@ -258,7 +258,7 @@ func (r *run) unmark(c *record, w *waited) error {
 	if own, err := old.Annotated(Annotation, c.ID); err != nil || !bytes.Equal(own, file.Content) {
 		return r.mark(w.Name, c.ID+restored)
 	}
-	return r.locked(func() error { return r.replace(manifestOf(w.Name), old.Content) })
+	return r.withFileLocks(func() error { return r.replace(manifestOf(w.Name), old.Content) })
 }
 
 // afterwards returns nil once a component answers with its old files, or else why it does not.
@@ -321,7 +321,7 @@ func (r *run) resume(ctx context.Context) (*record, error) {
 
 // mend restores the old pair if only one file of the new one is in place.
 func (r *run) mend(c *record) error {
-	return r.locked(func() error {
+	return r.withFileLocks(func() error {
 		for _, file := range c.Files {
 			i, known := itemOf(file.Path)
 			if !known {

@@ -53,7 +53,7 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 const blameTime = 5 * time.Minute
 
 // LostSoonAfter reports whether a change may be why a thing was ready and is not now. changed is when the change
-// ended, or zero. A machine passes that time to Ages of [Aging], so that the time in which EKCO was not running does
+// ended, or zero. A machine visits that time in its Ages, so that the time in which EKCO was not running does
 // not count: the change may have stopped EKCO's own node.
 func LostSoonAfter(changed time.Time, was, is bool, now time.Time) bool {
 	return was && !is && now.Sub(changed) < blameTime

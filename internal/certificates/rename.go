@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -130,8 +131,8 @@ func checkHost(name string) error {
 }
 
 // needed says why programs may need the name to reach the API server, or returns "". kubeadm puts such names
-// into each certificate. In a pod, most addresses can be dropped without force: the installer of kURL drops that
-// of the former load balancer.
+// into each certificate. In a pod, most addresses and localhost can be dropped without force: the installer of kURL
+// drops that of the former load balancer.
 func (n APIServerNames) needed(name string) string {
 	const service = "kubernetes.default.svc"
 	ip := net.ParseIP(name)
@@ -140,12 +141,27 @@ func (n APIServerNames) needed(name string) string {
 		return "programs in the cluster reach the API server by it"
 	case strings.EqualFold(name, n.NodeName):
 		return "it is the name of this node"
-	case ip.IsLoopback():
+	case n.kubeletUses(name):
+		return "the kubelet of this node reaches the API server by it"
+	case ip.IsLoopback(), name == "localhost" && n.ServiceHost == "":
 		return "programs on this node reach the API server by it"
 	case ip != nil && n.ServiceHost == "":
 		return "it may be the address of this node or of Service kubernetes"
 	}
 	return ""
+}
+
+// kubeletUses reports whether the kubelet of this node reaches the API server by the name.
+func (n APIServerNames) kubeletUses(name string) bool {
+	file, err := ReadFile(filepath.Join(filepath.Dir(filepath.Clean(n.Dir)), "kubelet.conf"))
+	var read kubeconfig
+	if err != nil || file.yaml(&read) != nil {
+		return false
+	}
+	return slices.ContainsFunc(read.Clusters, func(c kubeconfigCluster) bool {
+		server, err := url.Parse(c.Cluster.Server)
+		return err == nil && slices.Contains(canonical([]string{server.Hostname()}), name)
+	})
 }
 
 // belongs reports whether the key in the file is the certificate's. After an interruption it may be another.

@@ -326,7 +326,8 @@ func TestAddressesAreDroppedByForceOnly(t *testing.T) {
 		{"10.0.0.9", "10.96.0.1", true},
 		{"P1.example.com", "", false},
 		{"lb.example.com", "", true},
-		{"localhost", "", true},
+		{"localhost", "", false},
+		{"localhost", "10.96.0.1", true},
 	} {
 		dir, _ := host(t, "leaf")
 		if _, err := change(dir, test.name, "").Change(t.Context()); err != nil {
@@ -342,6 +343,34 @@ func TestAddressesAreDroppedByForceOnly(t *testing.T) {
 		}
 		if changed, err := drop.Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
 			t.Errorf("%s is not dropped: %v, %+v", test.name, err, changed)
+		}
+	}
+}
+
+// TestTheKubeletsServerIsDroppedByForceOnly, also in the installer's pod.
+func TestTheKubeletsServerIsDroppedByForceOnly(t *testing.T) {
+	for server, name := range map[string]string{
+		"https://localhost:6444": "localhost", "https://LB.example.com:6443": "lb.example.com", "https://[fd00:0::9]:6443": "fd00::9",
+	} {
+		dir := filepath.Join(t.TempDir(), "pki")
+		from, _ := host(t, "leaf")
+		kubelet := "kind: Config\nclusters: [{name: c, cluster: {server: \"" + server + "\"}}]\nusers: [{name: u, user: {client-certificate: a.pem, client-key: a.pem}}]\n"
+		if err := errors.Join(os.Rename(from, dir), os.WriteFile(filepath.Join(filepath.Dir(dir), "kubelet.conf"), []byte(kubelet), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := change(dir+"/", name+",former.example.com", "").Change(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if changed, err := change(dir+"/", "", name).Change(t.Context()); err == nil || !strings.Contains(err.Error(), "--force") {
+			t.Errorf("%s is dropped: %v, %+v", name, err, changed)
+		}
+		if changed, err := change(dir+"/", "", "former.example.com").Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
+			t.Errorf("the name of the former load balancer is not dropped: %v, %+v", err, changed)
+		}
+		forced := change(dir+"/", "", name)
+		forced.Force = true
+		if changed, err := forced.Change(t.Context()); err != nil || len(changed.Dropped) != 1 {
+			t.Errorf("%s is not dropped by force: %v, %+v", name, err, changed)
 		}
 	}
 }

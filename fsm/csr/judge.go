@@ -3,6 +3,7 @@ package csr
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -162,9 +163,15 @@ func reserved(name string) string {
 		return "the name of the Kubernetes API"
 	case strings.HasSuffix(canonical, ".svc") || strings.Contains(canonical, ".svc."):
 		return "the name of a Service in the cluster"
+	case canonical == "cluster.local" || ofPod.MatchString(canonical):
+		return "a name in the cluster's DNS"
 	}
 	return ""
 }
+
+// ofPod matches the names that the cluster's DNS gives to the addresses of pods: 10-32-0-5.kurl.pod.cluster.local. Pods
+// find it by 10-32-0-5.kurl.pod as well.
+var ofPod = regexp.MustCompile(`^[0-9a-f]*(-[0-9a-f]*){2,}\.[^.]+\.pod(\.|$)`)
 
 func reservedIP(ip netip.Addr) string {
 	switch {

@@ -114,16 +114,26 @@ func (n APIServerNames) check(had []string) error {
 	return nil
 }
 
-// checkHost returns an error unless the name is an IP address or a host name; "*." may precede it.
+// checkHost returns an error unless the name is an IP address that a host can have, or a host name; "*." may precede
+// that.
 func checkHost(name string) error {
-	if net.ParseIP(name) != nil {
+	if ip := net.ParseIP(name); ip != nil {
+		if ip.IsUnspecified() || ip.IsMulticast() || ip.Equal(net.IPv4bcast) {
+			return fmt.Errorf("%q is an address that no host has", name)
+		}
 		return nil
 	}
 	// A "_" is no character of a host name, but many have one, and crypto/x509 accepts it.
 	host := strings.ReplaceAll(strings.TrimPrefix(name, "*."), "_", "x")
 	problems := validation.IsDNS1123Subdomain(host)
-	dot := strings.LastIndexByte(host, '.')
-	mistyped := dot >= 0 && strings.Trim(host[dot+1:], "0123456789") == "" // such as 10.0.0.300
+	labels := strings.Split(host, ".")
+	for _, label := range labels {
+		problems = append(problems, validation.IsDNS1123Label(label)...)
+	}
+	// The C library takes such a name for an IPv4 address: 10.0.0.300, 0x0a000001.
+	last := labels[len(labels)-1]
+	digits, hexadecimal := strings.CutPrefix(last, "0x")
+	mistyped := len(labels) > 1 && strings.Trim(last, "0123456789") == "" || hexadecimal && strings.Trim(digits, "0123456789abcdef") == ""
 	if len(problems) > 0 || mistyped {
 		return fmt.Errorf("%q is neither an IP address nor a host name; give it without scheme and port, as in lb.example.com", name)
 	}

@@ -226,7 +226,10 @@ func TestNobodyElseReplacesThePairMeanwhile(t *testing.T) {
 
 func TestWhatIsNoHostIsNeitherAddedNorDropped(t *testing.T) {
 	dir, p := host(t, "leaf")
-	for _, name := range []string{"lb.example.com:6443", "10.0.0.9:6443", "https://lb.example.com", "lb .example.com", "10.0.0.300", "lb.example.com.", "-a", "a b"} {
+	for _, name := range []string{
+		"lb.example.com:6443", "10.0.0.9:6443", "https://lb.example.com", "lb .example.com", "10.0.0.300", "lb.example.com.", "-a", "a b",
+		"0x0a000001", "10.0.0.0x1", "0x", "lb." + strings.Repeat("a", 64) + ".com", "fe80::1%eth0",
+	} {
 		if _, err := change(dir, name, "").Change(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("add %q: %v", name, err)
 		}
@@ -238,13 +241,18 @@ func TestWhatIsNoHostIsNeitherAddedNorDropped(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range []string{"0.0.0.0", "::", "::ffff:0.0.0.0", "224.0.0.1", "ff02::1", "255.255.255.255"} {
+		if changed, err := change(dir, name, "").Change(t.Context()); err == nil {
+			t.Errorf("added is %s: %+v", name, changed)
+		}
+	}
 	if changed, err := change(dir, "", "other.example.com,10.0.0.9").Change(t.Context()); err != nil || !changed.Unchanged {
 		t.Errorf("drop what is not there: %v, %+v", err, changed)
 	}
 	if kept, err := pairIn(t, dir); err != nil || !kept.Equal(p.leaf) {
 		t.Errorf("the certificate was changed: %v", err)
 	}
-	if _, err := change(dir, "LB.example.com,*.example.com,my_lb,localhost,fd00::1,2001", "").Change(t.Context()); err != nil {
+	if _, err := change(dir, "LB.example.com,*.example.com,my_lb,localhost,fd00::1,2001,0xg,0x1.lb,"+strings.Repeat("a", 63)+".com", "").Change(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -29,7 +29,7 @@ func (a Authority) SignedByOther(certificate *x509.Certificate) bool {
 }
 
 // NewAuthority reads a CA and its key, and checks that it may sign at that time. If the file has several CAs, it
-// returns the one that the key belongs to; of several with that key, the one that is valid longest.
+// returns the one that the key belongs to; of several with that key, the one that is valid longest. See [Authority.For].
 func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	bundle, err := certificate.Bundle()
 	if err != nil {
@@ -54,15 +54,39 @@ func NewAuthority(certificate, key File, at time.Time) (Authority, error) {
 	if ca == nil {
 		return Authority{}, Matches(bundle[0], certificate, signer, key)
 	}
-	switch {
-	case !ca.IsCA, ca.KeyUsage != 0 && ca.KeyUsage&x509.KeyUsageCertSign == 0:
-		return Authority{}, fmt.Errorf("%s (%s) is not a CA", certificate.Name, Called(ca))
-	case at.After(ca.NotAfter):
-		return Authority{}, fmt.Errorf("the CA %s (%s) expired at %s; nothing that it signs is valid", certificate.Name, Called(ca), stamp(ca.NotAfter))
-	case at.Before(ca.NotBefore):
-		return Authority{}, fmt.Errorf("the CA %s (%s) is not valid before %s; check the clock", certificate.Name, Called(ca), stamp(ca.NotBefore))
+	if err := maySign(ca, certificate.Name, at); err != nil {
+		return Authority{}, err
 	}
 	return Authority{Certificate: ca, Key: signer, Others: others}, nil
+}
+
+// maySign returns an error unless the certificate is a CA that may sign at that time.
+func maySign(ca *x509.Certificate, name string, at time.Time) error {
+	switch {
+	case !ca.IsCA, ca.KeyUsage != 0 && ca.KeyUsage&x509.KeyUsageCertSign == 0:
+		return fmt.Errorf("%s (%s) is not a CA", name, Called(ca))
+	case at.After(ca.NotAfter):
+		return fmt.Errorf("the CA %s (%s) expired at %s; nothing that it signs is valid", name, Called(ca), stamp(ca.NotAfter))
+	case at.Before(ca.NotBefore):
+		return fmt.Errorf("the CA %s (%s) is not valid before %s; check the clock", name, Called(ca), stamp(ca.NotBefore))
+	}
+	return nil
+}
+
+// For returns the authority with the CA that has signed the certificate, if that one has the same key and may sign at
+// that time: clients may not trust another one yet.
+func (a Authority) For(certificate *x509.Certificate, at time.Time) Authority {
+	if SignedBy(certificate, a.Certificate) {
+		return a
+	}
+	for i, other := range a.Others {
+		if SignedBy(certificate, other) && Matches(other, File{}, a.Key, File{}) == nil && maySign(other, "", at) == nil {
+			a.Others = slices.Clone(a.Others)
+			a.Certificate, a.Others[i] = other, a.Certificate
+			return a
+		}
+	}
+	return a
 }
 
 // ReadAuthority reads NAME.crt and NAME.key in the directory, as kubeadm calls them.

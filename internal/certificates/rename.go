@@ -77,6 +77,7 @@ func (n APIServerNames) change() (ChangedNames, error) {
 	if err != nil {
 		return changed, err
 	}
+	ca = ca.For(old, n.Now)
 	if !SignedBy(old, ca.Certificate) && ca.SignedByOther(old) && !n.Force {
 		return changed, fmt.Errorf("the CA is being replaced, and the one whose key is in %s did not sign %s; "+
 			"when all clients trust that one, use --force", n.Dir, certificatePath)

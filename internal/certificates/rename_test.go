@@ -441,3 +441,40 @@ func TestOfCAsWithTheSameKeyTheOneThatIsValidLongestSigns(t *testing.T) {
 		}
 	}
 }
+
+func TestOfCAsWithTheSameKeyTheOneThatHasSignedIsChosen(t *testing.T) {
+	dir, p := host(t, "leaf")
+	longer := signed(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "kubernetes-2"}, KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
+		NotBefore: now.Add(-Year), NotAfter: now.Add(20 * Year),
+	}, nil, p.ca)
+	another := signed(t, &x509.Certificate{
+		Subject: p.ca.Certificate.Subject, KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true, NotBefore: now.Add(-Year), NotAfter: now.Add(20 * Year),
+	}, nil, Authority{Key: keys()["other"]})
+	bundle := EncodeChain(longer, another, p.ca.Certificate)
+	if err := os.WriteFile(filepath.Join(dir, "ca.crt"), bundle, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := change(dir, "lb.example.com", "").Change(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if made, err := pairIn(t, dir); err != nil || !SignedBy(made, p.ca.Certificate) || len(made.DNSNames) != len(p.leaf.DNSNames)+1 {
+		t.Errorf("%v: another CA has signed", err)
+	}
+	ca, err := NewAuthority(File{"ca.crt", bundle}, p.caKeyFile, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := newPKI(t, "leaf", now.Add(15*Year))
+	if both, err := NewAuthority(File{"ca.crt", EncodeChain(p.ca.Certificate, same.ca.Certificate)}, p.caKeyFile, now); err != nil || !both.For(p.leaf, now).Certificate.Equal(same.ca.Certificate) {
+		t.Errorf("%v: of those that both may have signed, the one that ends first is chosen", err)
+	}
+	ofAnother := signed(t, &x509.Certificate{DNSNames: []string{"lb"}, NotAfter: now.Add(time.Hour)}, p.leafKey, Authority{Certificate: another, Key: keys()["other"]})
+	if chosen := ca.For(ofAnother, now).Certificate; !chosen.Equal(longer) {
+		t.Error("a CA without its key is chosen")
+	}
+	chosen := ca.For(p.leaf, now)
+	if again := chosen.For(p.leaf, now); !again.Certificate.Equal(p.ca.Certificate) || len(again.Others) != 2 || !ca.Certificate.Equal(longer) || !ca.Others[1].Equal(p.ca.Certificate) {
+		t.Errorf("the other CAs are %d", len(again.Others))
+	}
+}

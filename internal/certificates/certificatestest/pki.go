@@ -55,6 +55,14 @@ func CA(t testing.TB, name string, until time.Time) certificates.Authority {
 	return certificates.Authority{Certificate: sign(t, template, template, key, key), Key: key}
 }
 
+// Resigned returns a CA of that name with the key of another one, that is valid until then.
+func Resigned(t testing.TB, ca certificates.Authority, name string, until time.Time) *x509.Certificate {
+	t.Helper()
+	template := *ca.Certificate
+	template.RawSubject, template.Subject, template.NotAfter = nil, pkix.Name{CommonName: name}, until
+	return sign(t, &template, &template, ca.Key, ca.Key)
+}
+
 // Pair returns a certificate of that name, for servers and clients, and its key, valid for a year
 // until then.
 func Pair(t testing.TB, ca certificates.Authority, name string, until time.Time, names ...string) (certificate, key []byte) {

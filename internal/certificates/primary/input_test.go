@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
 )
@@ -109,6 +110,34 @@ func TestCAWithKeySigns(t *testing.T) {
 			}
 			if leaf := w.Leaf("pki/apiserver"); leaf.Equal(before["pki/apiserver"]) || leaf.CheckSignatureFrom(ca) != nil {
 				t.Errorf("%s has not signed", name)
+			}
+		})
+	}
+}
+
+// TestOfCAsWithTheSameKeyTheOneThatHasSignedSignsAgain, although another one is valid longer: clients may not trust that.
+func TestOfCAsWithTheSameKeyTheOneThatHasSignedSignsAgain(t *testing.T) {
+	for name, expires := range map[string]bool{"while it is valid": false, "not after its end": true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 5*day)
+			old, err := certificates.ReadAuthority(filepath.Join(w.dir(), "pki"), "ca", time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			longer := certificatestest.Resigned(t, old, "kubernetes-2", time.Now().Add(20*certificates.Year))
+			w.Write("pki/ca.crt", 0o644, certificates.EncodeChain(longer, old.Certificate))
+			if expires {
+				time.Sleep(time.Until(old.Certificate.NotAfter) + time.Hour)
+				if _, err := w.run(); !errors.Is(err, primary.ErrFailed) || !w.said("the CA is being replaced") {
+					t.Errorf("%s: %v: it said\n%s", name, err, strings.Join(w.lines, "\n"))
+				}
+				return
+			}
+			before := w.leaves()
+			w.rotate()
+			w.clean()
+			if leaf := w.Leaf("pki/apiserver"); leaf.Equal(before["pki/apiserver"]) || !certificates.SignedBy(leaf, old.Certificate) {
+				t.Errorf("%s: another CA has signed", name)
 			}
 		})
 	}

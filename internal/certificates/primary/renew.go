@@ -55,6 +55,7 @@ func (r *run) signer(old held) (certificates.Authority, error) {
 	if err != nil {
 		return ca, fmt.Errorf("renew %s: %w", r.at(old.mainFile()), err)
 	}
+	ca = ca.For(old.leaf, r.Now())
 	path := r.at("pki/" + old.ca + ".crt")
 	switch {
 	case certificates.SignedBy(old.leaf, ca.Certificate), r.ByHand && ca.SignedByOther(old.leaf):
@@ -117,7 +118,7 @@ func (r *run) check(m *made) error {
 	if err != nil {
 		return err
 	}
-	ca, err := r.authority(m.old.ca)
+	ca, err := r.signer(m.old)
 	if err != nil {
 		return err
 	}

@@ -18,15 +18,19 @@ type Former struct {
 	Path, CopyPath string
 	// Limit is the maximum size of the file in bytes.
 	Limit int64
-	// InPlace restores the content with [Overwrite] instead of [Edit].
+	// InPlace restores only the content, with [Overwrite].
 	InPlace bool
 
 	content, changed []byte
+	like             attributes
 }
 
 // Keep makes the copy, with mode, owner and attributes.
 func (f *Former) Keep() (err error) {
 	if f.content, err = Read(f.Path, f.Limit); err == nil {
+		f.like, err = attributesOf(f.Path)
+	}
+	if err == nil {
 		err = Copy(f.Path, f.CopyPath, f.Limit)
 	}
 	if err != nil {
@@ -43,8 +47,8 @@ func (f *Former) Changed() (err error) {
 	return err
 }
 
-// Restore gives the file its former content, and reports whether it had another one. Without [Former.Keep] before, it
-// does nothing.
+// Restore gives the file its former content, mode, owner and attributes, and reports whether its content was another
+// one. Without [Former.Keep] before, it does nothing.
 func (f *Former) Restore() (restored bool, err error) {
 	if f.content == nil {
 		return false, nil
@@ -63,7 +67,7 @@ func (f *Former) restore() (bool, error) {
 		return f.content, nil
 	}
 	if !f.InPlace {
-		return Edit(f.Path, f.Limit, check)
+		return edit(f.Path, f.Limit, check, func(path string, content []byte) (Replacement, error) { return prepare(path, content, f.like) })
 	}
 	present, err := Read(f.Path, f.Limit)
 	if err == nil {
@@ -100,6 +104,9 @@ func (f *Former) Recover() (restored bool, err error) {
 	}
 	if err == nil {
 		f.content, err = Read(f.CopyPath, f.Limit)
+	}
+	if err == nil {
+		f.like, err = attributesOf(f.CopyPath)
 	}
 	if err == nil {
 		restored, err = f.restore()

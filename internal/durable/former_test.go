@@ -56,6 +56,20 @@ func TestRestoreUndoesOnlyTheOwnChange(t *testing.T) {
 	}
 }
 
+// TestARestoredFileHasItsFormerMode, unless it is the same file: that keeps the mode that its readers need.
+func TestARestoredFileHasItsFormerMode(t *testing.T) {
+	for inPlace, want := range map[bool]fs.FileMode{false: 0o640, true: 0o644} {
+		f := kept(t, inPlace)
+		if err := errors.Join(Overwrite(f.Path, []byte("changed\n"), 0o644), os.Remove(f.CopyPath)); err != nil { // the copy is for the next program
+			t.Fatal(err)
+		}
+		if restored, err := f.Restore(); err != nil || !restored {
+			t.Errorf("in place %v: %v, %v", inPlace, restored, err)
+		}
+		expect(t, f.Path, "former\n", want)
+	}
+}
+
 // TestAFormerFileWithoutACopyIsNotRestored: another program may have changed the file.
 func TestAFormerFileWithoutACopyIsNotRestored(t *testing.T) {
 	f := &Former{Path: file(t, "former\n", 0o640), Limit: 100}

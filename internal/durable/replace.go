@@ -84,6 +84,10 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 // at all, with its mode, owner and other attributes. It does not write the file if the content stays the same, and
 // reports whether it did.
 func Edit(path string, limit int64, change func([]byte) ([]byte, error)) (written bool, err error) {
+	return edit(path, limit, change, Prepare)
+}
+
+func edit(path string, limit int64, change func([]byte) ([]byte, error), prepare func(string, []byte) (Replacement, error)) (written bool, err error) {
 	err = withLock(path, func() error {
 		before, err := Read(path, limit)
 		if err != nil {
@@ -94,7 +98,7 @@ func Edit(path string, limit int64, change func([]byte) ([]byte, error)) (writte
 			return err
 		}
 		written = true
-		return swapped(Prepare(path, after))
+		return swapped(prepare(path, after))
 	})
 	return written && err == nil, err
 }

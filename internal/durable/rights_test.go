@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -34,6 +35,28 @@ func TestOwnersAreKeptWithTheRightToChangeThem(t *testing.T) {
 		expect(t, path, "new", 0o444)
 		if is := stat(t, path).Sys().(*syscall.Stat_t); int(is.Uid) != owner[0] || int(is.Gid) != owner[1] {
 			t.Errorf("its owner is %d:%d, want %v", is.Uid, is.Gid, owner)
+		}
+	}
+}
+
+func TestAFormerFileGetsItsModeAndOwnerBack(t *testing.T) {
+	onlyAsRoot(t)
+	for name, restore := range map[string]func(*Former) (bool, error){
+		"restored": (*Former).Restore,
+		"recovered": func(f *Former) (bool, error) {
+			return (&Former{Path: f.Path, CopyPath: f.CopyPath, Limit: f.Limit}).Recover()
+		},
+	} {
+		f := &Former{Path: file(t, "former\n", 0o640), CopyPath: filepath.Join(t.TempDir(), "copy"), Limit: 100}
+		if err := errors.Join(os.Chown(f.Path, 1001, 27), os.Chmod(f.Path, 0o640), f.Keep(), Replace(f.Path, []byte("changed\n"), 0o644), os.Chown(f.Path, 0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if restored, err := restore(f); err != nil || !restored {
+			t.Errorf("%s: %v, %v", name, restored, err)
+		}
+		expect(t, f.Path, "former\n", 0o640)
+		if is := stat(t, f.Path).Sys().(*syscall.Stat_t); is.Uid != 1001 || is.Gid != 27 {
+			t.Errorf("%s: its owner is %d:%d", name, is.Uid, is.Gid)
 		}
 	}
 }

@@ -242,6 +242,19 @@ func TestALaterChangeIsNotUndone(t *testing.T) {
 	expectHost(t, h, twoPrimaries[1:], "haproxy:2")
 }
 
+func TestARestoredManifestHasItsFormerMode(t *testing.T) {
+	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("connection refused") })
+	if err := os.Chmod(h.ManifestPath(), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Write(t.Context(), twoPrimaries, lts); err == nil {
+		t.Error("it is confirmed")
+	}
+	if info, err := os.Stat(h.ManifestPath()); err != nil || info.Mode() != 0o640 {
+		t.Errorf("%v: it has mode %s", err, info.Mode())
+	}
+}
+
 func TestAFormerManifestIsRestoredAlsoWithoutAFormerConfiguration(t *testing.T) {
 	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { return errors.New("connection refused") })
 	if err := os.Remove(h.ConfigPath()); err != nil {

@@ -77,6 +77,25 @@ func TestAnAddressThatAnotherNodeHasIsNoBackend(t *testing.T) {
 	w.wants("update p1 10.0.0.3 10.0.0.1")
 }
 
+// TestANodeThatLostItsAddressIsNoBackendBeforeItAnswersAtAnother.
+func TestANodeThatLostItsAddressIsNoBackendBeforeItAnswersAtAnother(t *testing.T) {
+	w := newWorld(t)
+	w.answers("p1", true, "10.0.0.1", "10.0.0.1")
+	w.answers("p2", true, "10.0.0.2", "10.0.0.2")
+	w.settles()
+	w.answers("p2", true, "10.0.0.1", "10.0.0.1")
+	w.answers("p1", true, "10.0.0.3", "10.0.0.1") // where p2 answers
+	w.wants("update p1 10.0.0.1")
+}
+
+// TestABackendStaysThatANodeStillHas, although another one claims the address as well.
+func TestABackendStaysThatANodeStillHas(t *testing.T) {
+	b := &balancer{At: "10.0.0.1", Facts: journal.LoadBalancerFacts{Address: "10.0.0.1", Asked: true}}
+	if at := b.backend("p1", map[string]string{"10.0.0.1": "w1"}); at != b.At {
+		t.Errorf("its backend is %q", at)
+	}
+}
+
 func TestRestartsOfPrimariesComeLast(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"p1", "w1"} {

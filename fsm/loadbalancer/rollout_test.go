@@ -518,6 +518,42 @@ func TestALostNodeIsVerifiedAgainWhenItsVerificationEndsEarly(t *testing.T) {
 	}
 }
 
+// TestACancelledVerificationIsRepeated: only a stalled one shows why a person gives it up.
+func TestACancelledVerificationIsRepeated(t *testing.T) {
+	w := newWorld(t)
+	w.changedAndLost()
+	w.see("w10", true)
+	w.begins("w10")
+	w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled)
+	w.Pass(time.Hour)
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+}
+
+// TestNothingIsRestartedBeforeALostNodeIsVerified, also while its verification waits to be repeated.
+func TestNothingIsRestartedBeforeALostNodeIsVerified(t *testing.T) {
+	w := newWorld(t)
+	w.writes = true
+	w.nodes(4)
+	w.set(func(p *Policy) { p.Image = "haproxy:2" })
+	w.see("w10", false)
+	w.see("w10", true)
+	w.begins("w10")
+	w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled)
+	if open := w.opens(); len(open) > 0 {
+		t.Errorf("open are %q", open)
+	}
+	w.Pass(time.Hour)
+	if open := w.opens(); !slices.Equal(open, []string{"w10"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+	w.ends("w10", journal.OutcomeDone)
+	if open := w.opens(); !slices.Equal(open, []string{"w11"}) {
+		t.Errorf("open are %q; refused: %+v", open, w.S.Refusals)
+	}
+}
+
 func TestAPIServersThatRefuseAnonymousRequestsHaveAnotherProbe(t *testing.T) {
 	w := newWorld(t)
 	w.status = 401

@@ -531,6 +531,17 @@ func TestACancelledVerificationIsRepeated(t *testing.T) {
 	}
 }
 
+func TestACancelledVerificationOfALostNodeDoesNotGiveItUp(t *testing.T) {
+	w := newWorld(t)
+	w.changedAndLost()
+	w.see("w10", true)
+	w.begins("w10")
+	w.stalls("w10", journal.StepReachLoadBalancer)
+	w.see("w10", false)
+	w.End(w.Open(journal.LoadBalancer("w10")), journal.OutcomeCancelled)
+	w.stopped("w10")
+}
+
 // TestNothingIsRestartedBeforeALostNodeIsVerified, also while its verification waits to be repeated.
 func TestNothingIsRestartedBeforeALostNodeIsVerified(t *testing.T) {
 	w := newWorld(t)

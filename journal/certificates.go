@@ -53,6 +53,8 @@ type Certificate struct {
 	CA        bool      `json:"ca,omitempty"`
 	// Fingerprint is the SHA-256 of the certificate.
 	Fingerprint string `json:"fingerprint"`
+	// CannotRenew is set if the certificate is due and EKCO cannot renew it, or if its key is unusable.
+	CannotRenew bool `json:"cannot_renew,omitempty"`
 }
 
 // CertificateFacts is what EKCO judges certificates by that belong together.

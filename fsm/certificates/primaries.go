@@ -124,9 +124,12 @@ func (c *certificates) seen(was *journal.Primary, now time.Time) {
 // client.
 const urgentWithin = 3 * 24 * time.Hour
 
+// isUrgent reports whether a certificate that EKCO can renew expires within urgentWithin. One that it cannot renew
+// stays expired: it must not end the rollout's rule for good.
 func isUrgent(t *fsm.Thing, now time.Time) bool {
-	ends := of(t).Facts.Ends()
-	return !ends.IsZero() && !now.Before(ends.Add(-urgentWithin))
+	return slices.ContainsFunc(of(t).Facts.Certificates, func(one journal.Certificate) bool {
+		return !one.CannotRenew && !now.Before(one.NotAfter.Add(-urgentWithin))
+	})
 }
 
 // worseAfter returns the first renewal that has begun and left its node worse off, or nil.

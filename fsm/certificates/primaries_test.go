@@ -470,6 +470,10 @@ func TestNoOtherPrimaryIsRenewedWhileOneIsLostInItsRenewal(t *testing.T) {
 	if refuses(p2) {
 		t.Error("it refuses two days before the end")
 	}
+	w.observe(p2, w.on(2*day, func(f *journal.CertificateFacts) { f.Certificates[0].CannotRenew = true }))
+	if !refuses(p2) {
+		t.Error("it does not refuse although EKCO cannot renew the certificate that expires")
+	}
 	w.Pass(-18 * day)
 	w.observe(p1, due(true))
 	if refuses(p2) {

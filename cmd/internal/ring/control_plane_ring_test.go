@@ -377,6 +377,52 @@ func TestAPrimaryThatDoesNotComeBackStopsTheOthers(t *testing.T) {
 	})
 }
 
+// expires gives each primary an expired certificate that EKCO cannot renew, since another CA has signed it.
+func (p *plane) expires(item string) {
+	old := &primarytest.Host{T: p.t, Dir: p.t.TempDir(), NewKey: p.keys.New, Kind: certs.ECDSAP256}
+	old.Make(time.Now().Add(-24 * time.Hour))
+	for _, h := range p.hosts {
+		for _, ending := range []string{".crt", ".key"} {
+			h.Write(item+ending, 0o600, old.Read(item+ending))
+		}
+	}
+}
+
+// TestExpiredItemThatCannotBeRenewedIsNotUrgent: the others have five days left.
+func TestExpiredItemThatCannotBeRenewedIsNotUrgent(t *testing.T) {
+	t.Run("a primary does not come back", func(t *testing.T) {
+		inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+			p.expires("pki/etcd/healthcheck-client")
+			p.breaks(true)
+			in := p.begin()
+			pass(90 * time.Minute)
+			if restarted := p.restarted(); len(restarted) != 1 {
+				t.Errorf("the API servers of %q were restarted; the journal says:\n%s", restarted, p.history("table"))
+			}
+			p.breaks(false)
+			p.end(in)
+		})
+	})
+	t.Run("a primary is lost soon after its renewal", func(t *testing.T) {
+		inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+			p.expires("pki/etcd/healthcheck-client")
+			p.taint("p3", journal.TaintUnreachable)
+			in := p.begin()
+			p.until("the others", 1, func() bool { return slices.Equal(p.fresh(), []string{"p1", "p2"}) })
+			pass(2 * time.Minute) // their renewals end
+			p.taint("p2", journal.TaintUnreachable)
+			p.taint("p3", "")
+			pass(time.Hour)
+			if fresh := p.fresh(); !slices.Equal(fresh, []string{"p1", "p2"}) {
+				t.Errorf("new are the certificates of %q; the journal says:\n%s", fresh, p.history("table"))
+			}
+			p.taint("p2", "")
+			p.until("the last one", 2, func() bool { return len(p.fresh()) == 3 })
+			p.end(in)
+		})
+	})
+}
+
 // TestPrimaryLostSoonAfterItsRenewalStopsOthers: p3 is away until p2, which is renewed by then, is lost.
 func TestPrimaryLostSoonAfterItsRenewalStopsOthers(t *testing.T) {
 	inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {

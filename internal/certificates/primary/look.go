@@ -34,10 +34,11 @@ func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPr
 			if more := len(facts.Names) - maxNames; more > 0 {
 				facts.Names, facts.MoreNames = facts.Names[:maxNames], facts.MoreNames+more
 			}
-			found.Certificates = append(found.Certificates, facts)
 			if err == nil && certificates.Due(h.leaf, now, ttl) {
 				_, err = r.signer(h)
 			}
+			facts.CannotRenew = err != nil
+			found.Certificates = append(found.Certificates, facts)
 			for _, other := range h.kubeconfig.Others {
 				if one, otherErr := other.One(); otherErr == nil && certificates.Due(one, now, ttl) {
 					err = cmp.Or(err, fmt.Errorf("%s expires at %s; EKCO renews only the user of the current context",

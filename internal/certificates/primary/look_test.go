@@ -37,6 +37,11 @@ func TestWhoLooksFindsAllAndWhatWouldKeepThemFromBeingRenewed(t *testing.T) {
 	if len(found.Certificates) != 9 || len(found.Problems) != 2 || !strings.Contains(found.Problems[0], "front-proxy-client.crt: read ") || !strings.Contains(found.Problems[1], "peer.crt: it has no PEM block") {
 		t.Errorf("it is %+v", found)
 	}
+	for _, one := range found.Certificates {
+		if is := strings.HasSuffix(one.At, "front-proxy-client.crt"); one.CannotRenew != is {
+			t.Errorf("%s: cannot be renewed is %t", one.At, one.CannotRenew)
+		}
+	}
 	if found = primary.Look(w.dir(), day, time.Now()); len(found.Problems) != 1 {
 		t.Errorf("nobody wants to renew it yet: %q", found.Problems)
 	}

@@ -53,7 +53,7 @@ func (k *Kind) checkDomains(plan journal.Plan) error {
 	}
 	for _, step := range slices.Concat(plan.Steps, plan.Undo) {
 		for _, domain := range step.Domains {
-			if !slices.Contains(k.Domains, domain) {
+			if _, host := journal.HostOf(domain); !host && !slices.Contains(k.Domains, domain) {
 				return fmt.Errorf("step %q takes the domain %q, which is none of its kind's", step.ID, domain)
 			}
 		}

@@ -40,6 +40,18 @@ func TestWhatTakesAStepBackTakesNoOtherDomainEither(t *testing.T) {
 	})
 }
 
+// TestAStepOfAnyKindTakesAHost for itself: its kind changes storage and nodes.
+func TestAStepOfAnyKindTakesAHost(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		door, host := &doorkeeper{}, journal.DomainHost("w-1")
+		w.requestTest()
+		w.RunToEnd(w.atDoor(door, &script{steps: []journal.PlannedStep{taking("a", host)}}))
+		if asked, _ := door.saw(); !slices.Equal(asked, []string{"a takes " + host}) {
+			t.Errorf("asked %q", asked)
+		}
+	})
+}
+
 // openDoor answers when it is told to.
 type openDoor struct {
 	doorkeeper

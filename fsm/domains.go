@@ -94,7 +94,12 @@ func (s *State) rests(rec *journal.ActionRecord) string {
 	return ""
 }
 
-func words(domain string) string { return "the " + strings.ReplaceAll(domain, "-", " ") }
+func words(domain string) string {
+	if name, is := journal.HostOf(domain); is {
+		return "host " + name
+	}
+	return "the " + strings.ReplaceAll(domain, "-", " ")
+}
 
 // Take lets the claim have its domains, or says what stands in its way and keeps it a
 // place. Whoever was let in must start the steps, of which [Domains.Began] is told, or

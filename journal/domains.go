@@ -2,6 +2,7 @@ package journal
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,14 @@ const (
 	// DomainStorage is where the cluster's data lies, and in how many copies.
 	DomainStorage = "storage"
 )
+
+const hostDomain = "host/"
+
+// DomainHost is the files of a host: one task at a time changes them. Steps of every kind may take it.
+func DomainHost(node string) string { return hostDomain + node }
+
+// HostOf returns the node whose [DomainHost] it is.
+func HostOf(domain string) (node string, is bool) { return strings.CutPrefix(domain, hostDomain) }
 
 // Occupies returns the domains that steps of the action have for themselves at the
 // given time, each once, with the step that has it: of those that are under way, and of

@@ -265,7 +265,7 @@ func (p Parts) planBalancers(ctx context.Context, plan *journal.Plan, primaries 
 	for _, batch := range batches(nodes) {
 		var ends []string
 		for _, node := range batch {
-			_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, len(batch) == 1, args...), journal.PlannedStep{After: before, Domains: actions.NoDomains})
+			_, last, err := p.balancing().Plan(plan, p.writing(node.Name, node.UID, primaries, len(batch) == 1, args...), journal.PlannedStep{After: before, Domains: onHost(node.Name)})
 			if err != nil {
 				return nil, err
 			}
@@ -361,7 +361,7 @@ func (p Parts) planKubeconfigs(plan *journal.Plan, facts journal.KubeconfigsFact
 				},
 			}
 			useKubeletCredentials(&task)
-			_, last, err := p.setting().Plan(plan, task, journal.PlannedStep{After: after, Domains: actions.NoDomains})
+			_, last, err := p.setting().Plan(plan, task, journal.PlannedStep{After: after, Domains: onHost(node.Name)})
 			if err != nil {
 				return err
 			}

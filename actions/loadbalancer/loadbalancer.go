@@ -151,7 +151,7 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 		}
 		after = []string{checked}
 	}
-	_, last, err := p.work().Plan(&plan, p.task(record, wanted), journal.PlannedStep{After: after, Tries: tries, Domains: actions.NoDomains})
+	_, last, err := p.work().Plan(&plan, p.task(record, wanted), journal.PlannedStep{After: after, Tries: tries, Domains: onHost(record.Subject.Name)})
 	plan.Steps = append(plan.Steps, journal.PlannedStep{
 		ID: journal.StepReloadLoadBalancer, Does: journal.StepReloadLoadBalancer, After: []string{last},
 		Timeout: journal.Duration(timeout), Domains: actions.NoDomains,
@@ -161,6 +161,9 @@ func (p Parts) plan(_ context.Context, record journal.ActionRecord) (plan journa
 	})
 	return plan, err
 }
+
+// onHost excludes other tasks on the node: a task restores the files of a change that looks interrupted.
+func onHost(node string) []string { return []string{journal.DomainHost(node)} }
 
 func (p Parts) task(record journal.ActionRecord, wanted journal.LoadBalancerInput) tasks.Task {
 	args, restarts := []string(nil), record.Kind == journal.ActionRestartLoadBalancer

@@ -30,7 +30,23 @@ func (h Host) formers() (formerFiles, error) {
 }
 
 // Recover restores the files after an interrupted change, and makes the kubelet restart HAProxy with them.
-func (h Host) Recover() error {
+func (h Host) Recover() error { return h.locked(h.recover) }
+
+// locked calls do while no other task changes the files of this host. Without a configuration there is nothing yet
+// that a task could restore.
+func (h Host) locked(do func() error) error {
+	lock, err := durable.Lock(context.Background(), h.ConfigPath()) // Lock has a timeout of its own
+	if errors.Is(err, fs.ErrNotExist) {
+		return do()
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return do()
+}
+
+func (h Host) recover() error {
 	files, err := h.formers()
 	if err != nil || len(files) == 0 {
 		return err

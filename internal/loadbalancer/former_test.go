@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -216,6 +217,31 @@ func TestAKilledProgramIsUndoneByTheNext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestATrialIsNotUndoneByAnotherTask: it is not interrupted as long as its task runs.
+func TestATrialIsNotUndoneByAnotherTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h Host
+		h = confirming(t, func(ctx context.Context, _ journal.LoadBalancerOnNode) error {
+			other := h
+			other.Confirm = func(context.Context, journal.LoadBalancerOnNode) error { return nil }
+			_, err := other.WriteConfig(ctx, twoPrimaries[:1])
+			for what, err := range map[string]error{"recover": other.Recover(), "write": err} {
+				if !errors.Is(err, durable.ErrLocked) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			return nil
+		})
+		on, err := h.WriteConfig(t.Context(), twoPrimaries)
+		if has := contentOf(t, h.ConfigPath()); err != nil || !on.Config || Backend(has) != on.Backend {
+			t.Errorf("%v: it wrote %s, and the host has %s", err, on.Backend, Backend(has))
+		}
+		if err := h.Recover(); err != nil { // no task runs any more
+			t.Error(err)
+		}
+	})
 }
 
 // TestALaterChangeIsNotUndone: after the program was killed, another one wrote the present primaries.

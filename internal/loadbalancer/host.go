@@ -74,7 +74,15 @@ func (h Host) Provide(ctx context.Context, primaries []string, image string) (jo
 
 // try makes a change. If the change fails halfway or [Host.Confirm] does, it restores the files: a node whose HAProxy
 // does not work cannot be repaired through the API.
-func (h Host) try(ctx context.Context, change func() (journal.LoadBalancerOnNode, error)) (journal.LoadBalancerOnNode, error) {
+func (h Host) try(ctx context.Context, change func() (journal.LoadBalancerOnNode, error)) (on journal.LoadBalancerOnNode, err error) {
+	err = h.locked(func() (err error) {
+		on, err = h.tryLocked(ctx, change)
+		return err
+	})
+	return on, err
+}
+
+func (h Host) tryLocked(ctx context.Context, change func() (journal.LoadBalancerOnNode, error)) (journal.LoadBalancerOnNode, error) {
 	if ctx.Err() != nil {
 		return journal.LoadBalancerOnNode{}, context.Cause(ctx)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,6 +54,50 @@ func (f *fleet) breaking(node string) func([]string) (any, error) {
 		}
 		return result, err
 	}
+}
+
+// TestOneTaskAtATimeWritesOneHost: while the trial of an update waits, an installer asks for a change.
+func TestOneTaskAtATimeWritesOneHost(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.liveInStep("p1", "w1", "w2", "w3")
+		var mu sync.Mutex
+		on, most, all := map[string]int{}, 0, 0
+		count := func(name string, n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			on[name] += n
+			most, all = max(most, on[name]), all+max(n, 0)
+		}
+		for name := range f.nodes {
+			f.haproxies.Break(name, loadbalancersim.Faults{Deaf: true}) // so the trial waits until its end
+			program := hosttasksim.Program{Then: f.haproxies.Pull(name)}
+			program.Runs = func(args []string) (any, error) {
+				count(name, 1)
+				defer count(name, -1)
+				return f.haproxies.Program(name)(args)
+			}
+			program.Trial = func(args []string, wait func(func() bool) error) error {
+				count(name, 1)
+				defer count(name, -1)
+				return f.haproxies.Trial(name)(args, wait)
+			}
+			f.cluster.Set(name, program)
+		}
+		f.joins("p2")
+		pass(20 * time.Second)
+		if most != 1 {
+			t.Fatalf("%d tasks run on one node, want the trial of an update", most)
+		}
+		if _, err := f.change(in, "cli:a", journal.KubeconfigsInput{Server: internalServer, Internal: true}); err != nil {
+			t.Fatal(err)
+		}
+		pass(8 * time.Minute)
+		_, ended := f.changed()
+		if outcome, _, _ := strings.Cut(ended, ":"); most != 1 || outcome != string(journal.OutcomePartial) {
+			t.Errorf("%d of %d tasks wrote on one node at the same time; the change ended %q", most, all, ended)
+		}
+		f.stops(in)
+	})
 }
 
 func TestAPrimaryThatJoinsDuringAChangeIsInTheLoadBalancersAfterwards(t *testing.T) {

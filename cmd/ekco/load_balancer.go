@@ -94,16 +94,17 @@ func newHostTaskBalancerCommand(a *app) *cobra.Command {
 			ctx, stop := untilEnded(cmd.Context())
 			defer stop()
 			host := loadbalancer.Host{Etc: etc, TCPProbe: tcp}
+			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
+			check := balancerTrial{env: a.env, out: cmd.OutOrStdout(), host: host, address: address, within: trial, manifest: image != "" && !keep}
 			if askFirst {
 				host.AnyServes = func(primaries []string) error { return a.anyServes(ctx, etc, primaries) }
 			}
 			if trial > 0 {
+				host.Works = check.works(ctx)
 				if err := host.Recover(); err != nil {
 					return hosttask.Say(cmd.OutOrStdout(), nil, err)
 				}
 			}
-			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(loadbalancer.Port))
-			check := balancerTrial{env: a.env, out: cmd.OutOrStdout(), host: host, address: address, within: trial, manifest: image != "" && !keep}
 			host.Confirm = check.confirm(ctx)
 			var on journal.LoadBalancerOnNode
 			var err error

@@ -105,6 +105,12 @@ func TestOnlyAPodThatWasStartedAfterTheManifestWasWrittenIsConfirmed(t *testing.
 		if err := trial.awaitNewPod(t.Context(), journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0", Manifest: true}); (err == nil) != confirmed {
 			t.Errorf("started %s after the manifest was written: %v", since, err)
 		}
+		for _, written := range []time.Duration{-time.Hour, 0} { // without a restart, HAProxy may run with an older configuration
+			err := trial.works(t.Context())(journal.LoadBalancerOnNode{Image: "haproxy:1", Version: "0"}, time.Now().Add(written))
+			if works := confirmed || written < 0; (err == nil) != works {
+				t.Errorf("started %s from now, with files written %s from now: %v", since, written, err)
+			}
+		}
 	}
 }
 

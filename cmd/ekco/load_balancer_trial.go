@@ -69,10 +69,25 @@ func (t balancerTrial) awaitNewPod(ctx context.Context, on journal.LoadBalancerO
 	if err != nil {
 		return err
 	}
-	node, _ := t.env(hosttask.EnvNode)
-	return t.await(ctx, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, t.within, func(pod *corev1.Pod) error {
+	return t.awaitHAProxy(ctx, t.within, func(pod *corev1.Pod) error {
 		return loadbalancer.Runs(pod, on, manifest.ModTime())
 	})
+}
+
+// restartedTimeout is how long to wait until the API server has the pod of a HAProxy that was restarted.
+const restartedTimeout = 20 * time.Second
+
+// works returns the [loadbalancer.Host.Works].
+func (t balancerTrial) works(ctx context.Context) func(journal.LoadBalancerOnNode, time.Time) error {
+	return func(on journal.LoadBalancerOnNode, since time.Time) error {
+		return t.awaitHAProxy(ctx, min(restartedTimeout, t.within), func(pod *corev1.Pod) error { return loadbalancer.Started(pod, on, since) })
+	}
+}
+
+// awaitHAProxy waits until the pod of this host's HAProxy fits.
+func (t balancerTrial) awaitHAProxy(ctx context.Context, within time.Duration, fits func(*corev1.Pod) error) error {
+	node, _ := t.env(hosttask.EnvNode)
+	return t.await(ctx, loadbalancer.Namespace, loadbalancer.PodName+"-"+node, within, fits)
 }
 
 // awaitOwnPod waits until the pod of this host task fits.

@@ -89,18 +89,29 @@ const maxFormerAge = time.Hour
 // changedWithin is how long after [Former.Keep] a program may take until it has changed the file, with [Lock].
 const changedWithin = 2 * lockTimeout
 
-// Recover restores the file from a copy that an interrupted program left within the last hour, unless another program
-// has changed the file later. It reports whether the file had another content.
-func (f *Former) Recover() (restored bool, err error) {
+// Interrupted returns when the file was changed, if an interrupted program left a copy of it within the last hour and
+// no other program has changed the file later; zero otherwise.
+func (f *Former) Interrupted() (changed time.Time, err error) {
 	kept, err := os.Stat(f.CopyPath)
 	if errors.Is(err, os.ErrNotExist) || err == nil && time.Since(kept.ModTime()).Abs() > maxFormerAge { // a clock may have been wrong
-		return false, nil
+		return time.Time{}, nil
 	}
-	if err == nil {
-		var file os.FileInfo
-		if file, err = os.Stat(f.Path); err == nil && file.ModTime().Sub(kept.ModTime()) > changedWithin {
-			return false, nil
-		}
+	if err != nil {
+		return time.Time{}, err
+	}
+	file, err := os.Stat(f.Path)
+	if err != nil || file.ModTime().Sub(kept.ModTime()) > changedWithin {
+		return time.Time{}, err
+	}
+	return file.ModTime(), nil
+}
+
+// Recover restores the file after an interrupted change; see [Former.Interrupted]. It reports whether the file had
+// another content.
+func (f *Former) Recover() (restored bool, err error) {
+	changed, err := f.Interrupted()
+	if err == nil && changed.IsZero() {
+		return false, nil
 	}
 	if err == nil {
 		f.content, err = Read(f.CopyPath, f.Limit)

@@ -44,6 +44,19 @@ func (f File) Check(server string) error {
 	return nil
 }
 
+// server returns the server of its first cluster. [File.SetServer] gives all clusters the same.
+func (f File) server() (string, error) {
+	content, err := durable.Read(f.Path, largest)
+	if err != nil {
+		return "", err
+	}
+	_, entries, err := read(content)
+	if err != nil {
+		return "", err
+	}
+	return entries[0].from(), nil
+}
+
 // SetServer sets the server of each of its clusters, and returns what each had. If anything changes,
 // it replaces the file atomically, with the mode, owner and attributes of the old one.
 func (f File) SetServer(server string) ([]Change, error) {

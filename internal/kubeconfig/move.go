@@ -22,7 +22,7 @@ const (
 const RestoreTimeout = time.Minute
 
 // MoveTimeout is the longest time that [Move.Do] takes, if a restart takes no more than a minute.
-const MoveTimeout = answerTimeout + time.Minute + confirmTimeout + RestoreTimeout
+const MoveTimeout = 2*answerTimeout + time.Minute + confirmTimeout + RestoreTimeout
 
 // Move points the kubelet of a host to another API server, and back if that does not work: a node whose
 // kubelet does not reach an API server cannot be repaired through the API.
@@ -41,20 +41,23 @@ type Move struct {
 // kubelet does not renew its Lease within a minute, or ctx ends first, it restores the files, restarts the
 // kubelet again, and fails.
 func (m Move) Do(ctx context.Context) ([][]Change, error) {
-	for _, former := range formerOf(m.Files) { // the kubelet may not work with the server of an interrupted change
-		if _, err := former.Recover(); err != nil {
-			return nil, err
-		}
+	recovered, err := m.recover(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if err := m.await(ctx, answerTimeout, time.Time{}); err != nil {
-		return nil, fmt.Errorf("no API server of this cluster answers at %s, so nothing was changed: %w", Redacted(m.Server), err)
+	if err := m.await(ctx, m.Server, answerTimeout, time.Time{}); err != nil {
+		err = fmt.Errorf("no API server of this cluster answers at %s, so nothing was changed: %w", Redacted(m.Server), err)
+		if recovered { // and the kubelet may have started with the server of the interrupted change
+			err = errors.Join(fmt.Errorf("%w; the server before an interrupted change was restored", err), m.Restart(ctx))
+		}
+		return nil, err
 	}
 	moved := move{Move: m, former: formerOf(m.Files)}
-	err := moved.change()
+	err = moved.change()
 	if err == nil {
 		moved.restarted = true
 		if err = m.Restart(ctx); err == nil {
-			err = m.await(ctx, confirmTimeout, time.Now()) // a renewal by the former process does not count
+			err = m.await(ctx, m.Server, confirmTimeout, time.Now()) // a renewal by the former process does not count
 		}
 	}
 	if err != nil {
@@ -63,10 +66,37 @@ func (m Move) Do(ctx context.Context) ([][]Change, error) {
 	return moved.changes, RemoveFormer(m.Files)
 }
 
-// await waits until the kubelet has renewed its Lease later than after.
-func (m Move) await(ctx context.Context, timeout time.Duration, after time.Time) error {
+// recover restores the files after an interrupted change, and reports whether they had another content. If the kubelet
+// works with the server of that change, it keeps the files: the former server may be gone.
+func (m Move) recover(ctx context.Context) (recovered bool, err error) {
+	former, interrupted := formerOf(m.Files), false
+	for _, file := range former {
+		changed, err := file.Interrupted()
+		if err != nil {
+			return false, err
+		}
+		interrupted = interrupted || !changed.IsZero()
+	}
+	if !interrupted {
+		return false, nil
+	}
+	if present, err := m.Files[0].server(); err == nil && m.await(ctx, present, answerTimeout, time.Now()) == nil {
+		return false, RemoveFormer(m.Files)
+	}
+	for _, file := range former {
+		restored, err := file.Recover()
+		if err != nil {
+			return false, err
+		}
+		recovered = recovered || restored
+	}
+	return recovered, nil
+}
+
+// await waits until the kubelet has renewed its Lease later than after, as the API server at an address says.
+func (m Move) await(ctx context.Context, server string, timeout time.Duration, after time.Time) error {
 	return await(ctx, timeout, func(ctx context.Context) error {
-		renewed, err := m.LeaseRenewed(ctx, m.Server)
+		renewed, err := m.LeaseRenewed(ctx, server)
 		if err == nil && !renewed.After(after) {
 			err = fmt.Errorf("the kubelet last renewed its Lease at %s", renewed.UTC().Format(time.RFC3339))
 		}

@@ -177,29 +177,56 @@ func TestMoveKeepsCopiesOfWhatItCannotRestore(t *testing.T) {
 	}
 }
 
+// interrupted leaves what a change to a server leaves if the host loses its power.
+func (m Move) interrupted(t *testing.T, server string) {
+	t.Helper()
+	for _, file := range m.Files {
+		kept := file.Path + durable.FormerSuffix
+		if err := durable.Copy(file.Path, kept, largest); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.SetServer(server); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{file.Path, kept} { // by the bubble's clock
+			if err := os.Chtimes(path, time.Time{}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestMoveKeepsTheServerOfAnInterruptedChangeIfItWorks: the former one may be gone.
+func TestMoveKeepsTheServerOfAnInterruptedChangeIfItWorks(t *testing.T) {
+	m, k := moving(t)
+	k.answer, k.reaches = []string{balancer}, []string{balancer}
+	synctest.Test(t, func(t *testing.T) {
+		m.interrupted(t, balancer)
+		m.Server = "https://nobody.example.com:6443"
+		if _, err := m.Do(t.Context()); err == nil {
+			t.Error("it moved")
+		}
+	})
+	m.has(t, balancer)
+	if len(k.restarts) > 0 {
+		t.Errorf("restarted with %q", k.restarts)
+	}
+}
+
 func TestMovePutsBackWhatAKilledOneLeft(t *testing.T) {
 	for name, answer := range map[string][]string{"and nobody answers": {former}, "and the kubelet does not reach the new one": {former, balancer}} {
 		t.Run(name, func(t *testing.T) {
 			m, k := moving(t)
-			for _, file := range m.Files {
-				if err := durable.Copy(file.Path, file.Path+durable.FormerSuffix, largest); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := file.SetServer("https://dead.example.com"); err != nil {
-					t.Fatal(err)
-				}
-			}
 			k.answer, k.reaches = answer, []string{former}
 			synctest.Test(t, func(t *testing.T) {
-				for _, file := range m.Files { // by the bubble's clock
-					if err := errors.Join(os.Chtimes(file.Path, time.Time{}, time.Now()), os.Chtimes(file.Path+durable.FormerSuffix, time.Time{}, time.Now())); err != nil {
-						t.Fatal(err)
-					}
-				}
+				m.interrupted(t, "https://dead.example.com")
 				if _, err := m.Do(t.Context()); err == nil {
 					t.Error("it moved")
 				}
 			})
+			if n := len(k.restarts); n == 0 || k.restarts[n-1] != former {
+				t.Errorf("the kubelet was restarted with %q, and may have another server than its file", k.restarts)
+			}
 			for _, file := range m.Files {
 				if content, err := os.ReadFile(file.Path); err != nil || string(content) != ofKubelet {
 					t.Errorf("%v: %s", err, content)

@@ -107,12 +107,21 @@ const replaced = 50 * time.Second
 // written: right after that, the API server may still have the pod of an earlier try. A pod that is not replaced in time
 // counts: an interrupted try may have written the same manifest.
 func Runs(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
+	if time.Since(written) >= replaced {
+		written = time.Time{}
+	}
+	return Started(of, on, written)
+}
+
+// Started returns an error unless a pod of HAProxy runs with the manifest of its host, and was started after the host's
+// files were written.
+func Started(of *corev1.Pod, on journal.LoadBalancerOnNode, written time.Time) error {
 	pod := podOf(of)
 	if lacks := pod.Lacks(on); lacks != "" {
 		return errors.New(lacks)
 	}
-	if pod.Started.Before(written.Truncate(time.Second)) && time.Since(written) < replaced { // the kubelet reports whole seconds
-		return fmt.Errorf("pod %s was started before its manifest was written", pod.Name)
+	if pod.Started.Before(written.Truncate(time.Second)) { // the kubelet reports whole seconds
+		return fmt.Errorf("pod %s was started before its files were written", pod.Name)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/durable"
 	"github.com/replicatedhq/ekco/internal/hosttask"
@@ -29,7 +30,8 @@ func (h Host) formers() (formerFiles, error) {
 	}, err
 }
 
-// Recover restores the files after an interrupted change, and makes the kubelet restart HAProxy with them.
+// Recover restores the files after an interrupted change, and makes the kubelet restart HAProxy with them. If HAProxy
+// works with the changed files, it keeps them: the former primaries may be gone.
 func (h Host) Recover() error { return h.locked(h.recover) }
 
 // locked calls do while no other task changes the files of this host. Without a configuration there is nothing yet
@@ -51,6 +53,9 @@ func (h Host) recover() error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
+	if works, err := h.works(files); err != nil || works {
+		return err
+	}
 	config, err := files[0].Recover()
 	if err != nil {
 		return err
@@ -60,6 +65,28 @@ func (h Host) recover() error {
 		return err
 	}
 	return triggerRestart(h.ManifestPath())
+}
+
+// works reports whether HAProxy works with the files of an interrupted change, and then removes their copies.
+func (h Host) works(files formerFiles) (bool, error) {
+	var since time.Time
+	for _, file := range files {
+		changed, err := file.Interrupted()
+		if err != nil {
+			return false, err
+		}
+		if changed.After(since) {
+			since = changed
+		}
+	}
+	if since.IsZero() || h.Works == nil {
+		return false, nil
+	}
+	has, err := readManifest(h.ManifestPath())
+	if err != nil || h.Works(journal.LoadBalancerOnNode{Image: has.image, Version: has.version}, since) != nil {
+		return false, nil //nolint:nilerr // then the former files are restored
+	}
+	return true, files.discard()
 }
 
 // keepFormer copies the files; see [Host.Recover]. Without [Host.Confirm] it does nothing. If only the configuration is

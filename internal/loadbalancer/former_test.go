@@ -244,6 +244,34 @@ func TestATrialIsNotUndoneByAnotherTask(t *testing.T) {
 	})
 }
 
+// TestAnInterruptedChangeThatWorksIsKept: the host lost its power, and the former primaries may be gone.
+func TestAnInterruptedChangeThatWorksIsKept(t *testing.T) {
+	for _, works := range []bool{true, false} {
+		began := time.Now().Add(-time.Second) // a file system may have coarse times
+		h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { panic("killed") })
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = h.Write(t.Context(), twoPrimaries, lts)
+		}()
+		h.Works = func(on journal.LoadBalancerOnNode, since time.Time) error {
+			if on.Image != lts || on.Version != FileVersion || since.Before(began) {
+				t.Errorf("asked about %+v since %s", on, since)
+			}
+			if works {
+				return nil
+			}
+			return errors.New("connection refused")
+		}
+		if err := h.Recover(); err != nil {
+			t.Fatal(err)
+		}
+		manifest, config := contentOf(t, h.ManifestPath()), contentOf(t, h.ConfigPath())
+		if strings.Contains(manifest, lts) != works || strings.Contains(config, twoPrimaries[1]) != works || works && len(h.copies(t)) > 0 {
+			t.Errorf("works %t; left are %q:\n%s\n%s", works, h.copies(t), manifest, config)
+		}
+	}
+}
+
 // TestALaterChangeIsNotUndone: after the program was killed, another one wrote the present primaries.
 func TestALaterChangeIsNotUndone(t *testing.T) {
 	h := confirming(t, func(context.Context, journal.LoadBalancerOnNode) error { panic("killed") })

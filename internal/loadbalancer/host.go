@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/durable"
 	"github.com/replicatedhq/ekco/journal"
@@ -22,6 +23,9 @@ type Host struct {
 	// AnyServes returns an error unless an API server answers this host at one of these primaries. It is called before a
 	// new configuration is written; nil skips that.
 	AnyServes func(primaries []string) error
+	// Works returns an error unless HAProxy runs with this image and version, was started after that time, and an API
+	// server answers through it. Then [Host.Recover] keeps the files; nil never says so.
+	Works func(on journal.LoadBalancerOnNode, since time.Time) error
 	// Confirm returns an error unless HAProxy works with the changed files; the former files are then restored. If it
 	// is nil, a change is never undone.
 	Confirm func(context.Context, journal.LoadBalancerOnNode) error

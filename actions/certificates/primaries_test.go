@@ -549,17 +549,34 @@ func TestAnOldPlansProgramHasTheTimeOfThisEKCO(t *testing.T) {
 	}
 }
 
-func TestAPrimaryOfUnknownEndWaitsForTheOthers(t *testing.T) {
-	actionstest.InBubble(t, func(bare *actionstest.World) {
-		e := newEstate(bare, soon, "p1", "p2")
-		e.silent["p1"], e.silent["p2"] = true, true
-		record := journal.ActionRecord{ID: "a-1", Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: journal.PrimaryInput{}}}
-		for _, definition := range e.kinds(nil) {
-			if preflight, is := definition.Preflights[AnotherAPIServer]; is {
-				if verdict := preflight.Check(t.Context(), record); verdict.Kind != actions.VerdictHold {
-					t.Errorf("%+v", verdict)
+// TestOnlyAPrimaryThatServesNobodyIsRestartedWhileTheOthersAreSilent, whatever else has expired, such as admin.conf.
+func TestOnlyAPrimaryThatServesNobodyIsRestartedWhileTheOthersAreSilent(t *testing.T) {
+	for name, test := range map[string]struct {
+		left, ends time.Duration
+		silent     bool
+		want       actions.VerdictKind
+	}{
+		"its API server answers, another certificate has expired": {soon, -time.Hour, false, actions.VerdictHold},
+		"its API server answers with an expired certificate":      {-time.Hour, -time.Hour, false, actions.VerdictPass},
+		"it is silent, another certificate has expired":           {soon, -time.Hour, true, actions.VerdictPass},
+		"it is silent, none has expired":                          {soon, soon, true, actions.VerdictHold},
+		"it is silent, and it is unknown when they expire":        {soon, 0, true, actions.VerdictHold},
+	} {
+		actionstest.InBubble(t, func(bare *actionstest.World) {
+			e := newEstate(bare, test.left, "p1", "p2")
+			e.silent["p1"], e.silent["p2"] = test.silent, true
+			input := journal.PrimaryInput{}
+			if test.ends != 0 {
+				input.Ends = time.Now().Add(test.ends)
+			}
+			record := journal.ActionRecord{ID: "a-1", Subject: journal.ControlPlaneCertificates("p1"), Request: journal.ActionRequested{Input: input}}
+			for _, definition := range e.kinds(nil) {
+				if preflight, is := definition.Preflights[AnotherAPIServer]; is {
+					if verdict := preflight.Check(t.Context(), record); verdict.Kind != test.want {
+						t.Errorf("%s: %+v", name, verdict)
+					}
 				}
 			}
-		}
-	})
+		})
+	}
 }

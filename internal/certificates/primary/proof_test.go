@@ -2,6 +2,7 @@ package primary_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
+	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
 )
 
 // probed replaces the probe in the API server's manifest by these lines, and adds a flag.
@@ -46,6 +48,71 @@ func TestAnAPIServerOfAnyProbeIsRestartedOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOnlyTheCertificateOfTheFlagIsServed: an API server that is told another file never serves kubeadm's.
+func TestOnlyTheCertificateOfTheFlagIsServed(t *testing.T) {
+	for flag, serves := range map[string]bool{
+		"--tls-cert-file=/etc/kubernetes/pki/apiserver.crt": true,
+		"--tls-cert-file=/etc/kubernetes/pki/own.crt":       false,
+		"--v=2": false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 5*day)
+			w.probed("", flag)
+			w.rotate()
+			if asked := w.Asked("kube-apiserver"); (asked.Serves != "") != serves {
+				t.Errorf("%s: it was asked by %+v", flag, asked)
+			}
+		})
+	}
+}
+
+// behind is a kubelet whose first API server serves an older certificate than that in its file.
+type behind struct{ *primarytest.Kubelet }
+
+func (b behind) Answers(ctx context.Context, of primary.Static) error {
+	if of.Serves != "" && b.Starts(of.Name) == 1 {
+		return errors.New("it serves another certificate")
+	}
+	return b.Kubelet.Answers(ctx, of)
+}
+
+// TestBeforeItsRestartAnAPIServerMayServeAnyCertificate: another program may just have renewed the file.
+func TestBeforeItsRestartAnAPIServerMayServeAnyCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		w.probed("", "--tls-cert-file=/etc/kubernetes/pki/apiserver.crt")
+		w.Rotation.Kubelet = behind{w.Kubelet}
+		if result := w.rotate(); len(result.Rotated) != 11 || len(result.Restarted) != 3 {
+			t.Errorf("%+v", result)
+		}
+	})
+}
+
+// TestAComponentWithAnInterruptedRenewalIsRestartedThoughItIsAway: some of its files are new ones already.
+func TestAComponentWithAnInterruptedRenewalIsRestartedThoughItIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5*day)
+		effects := w.killAt(0)
+		w = newWorld(t, 5*day)
+		at := slices.IndexFunc(effects, func(effect string) bool {
+			return strings.HasPrefix(effect, "swap ") && strings.HasSuffix(effect, "front-proxy-client.key")
+		})
+		w.killAt(at + 1)
+		old := w.Starts("kube-apiserver")
+		w.Refuses = func(component string, _ []string) string {
+			if component == "kube-apiserver" && w.Starts(component) == old {
+				return "connection refused"
+			}
+			return ""
+		}
+		time.Sleep(time.Minute)
+		if result := w.rotate(); len(result.Rotated) != 11 || !slices.Contains(result.Restarted, "kube-apiserver") {
+			t.Errorf("it was killed before %q: %+v", effects[at], result)
+		}
+		w.clean()
+	})
 }
 
 // sidecar puts another container before the component's own, which gets that name.

@@ -93,7 +93,7 @@ func OfPrimaries(p Primaries) []actions.Definition {
 	return []actions.Definition{
 		{Kind: journal.ActionLookAtCertificates, Noun: "look", Expendable: true, Steps: lookSteps, Plan: p.planLook(look)},
 		{
-			Kind: journal.ActionRenewControlPlane, Noun: "renewal", AskedLast: []string{AnotherAPIServer}, Expendable: true, RetriesStalled: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
+			Kind: journal.ActionRenewControlPlane, Noun: "renewal", AskedLast: []string{AnotherAPIServer}, Expendable: true, RetriesStalled: true, Partial: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
 			Preflights: map[string]actions.Preflight{
 				AnotherAPIServer:  actions.PreflightFunc(p.anotherAnswers),
 				ControlPlaneRests: actions.PreflightFunc(backoff),
@@ -215,7 +215,24 @@ func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := c.heedful.Prove(ctx, c.with(step))
 	proof.Worse = proof.Worse || proof.Lost && c.p.notReady(ctx, step.Action) != ""
+	if err == nil && proof.Done {
+		proof.Outputs, err = withFailed(proof.Outputs)
+	}
 	return proof, err
+}
+
+// withFailed adds to an outcome which certificates were not renewed, so that the action ends as partial.
+func withFailed(outputs json.RawMessage) (json.RawMessage, error) {
+	var outcome hosttask.Outcome
+	if err := json.Unmarshal(outputs, &outcome); err != nil || len(outcome.Result) == 0 {
+		return outputs, err
+	}
+	var renewed journal.ControlPlaneRenewed
+	if err := json.Unmarshal(outcome.Result, &renewed); err != nil {
+		return nil, fmt.Errorf("read what was renewed: %w", err)
+	}
+	outcome.Missing = strings.Join(renewed.Failed, "; ")
+	return json.Marshal(outcome)
 }
 
 // notReady returns why the node of an action is not ready; "" if it is ready or gone, or cannot be read.

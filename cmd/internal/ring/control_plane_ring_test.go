@@ -302,6 +302,27 @@ func TestAPrimaryThatIsAwayHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// TestARenewalThatLeavesItemsOutIsPartial: the key of etcd's CA is elsewhere.
+func TestARenewalThatLeavesItemsOutIsPartial(t *testing.T) {
+	inAPlane(t, []string{"p1", "p2"}, func(p *plane) {
+		p.hosts["p1"].Remove("pki/etcd/ca.key")
+		in := p.begin()
+		pass(5 * time.Minute)
+		ended := map[string]journal.ActionEnded{}
+		for _, event := range p.events(journal.Query{}) {
+			if e, is := event.Decoded().Body.(*journal.ActionEnded); is && strings.HasPrefix(event.Action, "renew-") {
+				ended[event.Subject.Name] = *e
+			}
+		}
+		for name, want := range map[string]journal.Outcome{"control-plane/p1": journal.OutcomePartial, "control-plane/p2": journal.OutcomeDone} {
+			if got := ended[name]; got.Outcome != want || strings.Contains(got.Reason, "etcd/ca.key") != (want == journal.OutcomePartial) {
+				t.Errorf("the renewal of %s ended as %s: %s", name, got.Outcome, got.Reason)
+			}
+		}
+		p.end(in)
+	})
+}
+
 func TestAnItemThatCannotBeRenewedHoldsUpNoOtherPrimary(t *testing.T) {
 	inAPlane(t, []string{"p1", "p2"}, func(p *plane) {
 		p.hosts["p1"].Write("pki/etcd/healthcheck-client.crt", 0o600, []byte("nonsense"))

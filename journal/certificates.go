@@ -57,8 +57,13 @@ type Certificate struct {
 	CannotRenew bool `json:"cannot_renew,omitempty"`
 }
 
+// CertificateFactsVersion is that of facts without a verdict. Earlier ones have none.
+const CertificateFactsVersion = 2
+
 // CertificateFacts is what EKCO judges certificates by that belong together.
 type CertificateFacts struct {
+	// Version is [CertificateFactsVersion], or 0 if the verdict was recorded with the facts.
+	Version      int           `json:"v,omitempty"`
 	Certificates []Certificate `json:"certificates,omitempty"`
 	// Unreadable says what is wrong with what there is; Certificates are then those that
 	// could be read.
@@ -67,14 +72,25 @@ type CertificateFacts struct {
 	Foreign bool `json:"foreign,omitempty"`
 	// Unrenewed says why nobody renews it; empty if EKCO does.
 	Unrenewed string `json:"unrenewed,omitempty"`
-	// Due: it is to be renewed, as what remains of its validity is as long as that of such a
-	// one, or shorter, or for what else Why says.
-	Due bool   `json:"due,omitempty"`
-	Why string `json:"why,omitempty"`
+	// RecordedDue and RecordedWhy are the verdict in facts of version 0: whether, and why, one of
+	// the certificates had to be renewed.
+	RecordedDue bool   `json:"due,omitempty"`
+	RecordedWhy string `json:"why,omitempty"`
+	// Original is what the certificate is a copy of, if it is one.
+	Original *CertificateOriginal `json:"original,omitempty"`
 	// Within says how near the end of its validity is, for those who are to be warned.
 	Within CertificateWithin `json:"within,omitempty"`
 	// On is the primary on which they are, for those of a control plane.
 	On *Primary `json:"on,omitempty"`
+}
+
+// CertificateOriginal is a certificate of which there is a copy in a Secret.
+type CertificateOriginal struct {
+	Fingerprint string    `json:"fingerprint"`
+	NotAfter    time.Time `json:"not_after"`
+	// Signed and CopySigned are set if the cluster's CA signed the original, and the copy.
+	Signed     bool `json:"signed,omitempty"`
+	CopySigned bool `json:"copy_signed,omitempty"`
 }
 
 // CertificateWithin says that the end of the validity of a certificate is near.

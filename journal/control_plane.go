@@ -55,6 +55,9 @@ type Primary struct {
 	Address string `json:"address,omitempty"`
 	// Ready is set if a pod can do something there.
 	Ready bool `json:"ready,omitempty"`
+	// ClockAhead is how far the node's clock is ahead of the API server's, if they are too far apart to
+	// judge certificates by.
+	ClockAhead Duration `json:"clock_ahead,omitempty"`
 	// Again says why a program is to look before its time, or "".
 	Again string `json:"again,omitempty"`
 }

@@ -38,8 +38,8 @@ const (
 type Store interface {
 	Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
 	Ready(ctx context.Context, of journal.Subject) error
-	Renewed(ctx context.Context, of journal.Subject) (facts journal.CertificateFacts, lacks string, err error)
-	Renew(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
+	Renewed(ctx context.Context, of journal.Subject, due secrets.Due) (facts journal.CertificateFacts, lacks string, err error)
+	Renew(ctx context.Context, of journal.Subject, due secrets.Due) (journal.CertificateFacts, error)
 	Restarts(of journal.Subject) bool
 	LoadsFirst(of journal.Subject) bool
 	Pods(ctx context.Context, of journal.Subject) ([]journal.CertificatePod, error)
@@ -49,30 +49,36 @@ type Store interface {
 	Unserved(ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 }
 
-// Stores returns the store that renews certificates that expire within ttl; zero means the setting. askedEnd is the
-// earliest expiry among the certificates when the renewal was requested.
-type Stores func(ttl time.Duration, askedEnd time.Time) Store
+// Due reports whether certificates must be renewed for a request with that input, and why. It is the machine's rule.
+type Due func(facts journal.CertificateFacts, input journal.CertificateInput) (why string, due bool)
 
-// of returns the store for a request.
-func (s Stores) of(record journal.ActionRecord) (Store, error) {
+// of returns the rule for what was asked for.
+func (d Due) of(record journal.ActionRecord) (secrets.Due, error) {
 	input, err := journal.InputOf[journal.CertificateInput](record.Request)
-	return s(time.Duration(input.TTL), input.Ends), err
+	return func(facts journal.CertificateFacts) (string, bool) { return d(facts, input) }, err
+}
+
+// judged is a store with the rule by which its certificates are due.
+type judged struct {
+	Store
+	due Due
 }
 
 // New returns the action. It calls changed after it has written, so that the Secrets are read again at once.
-func New(store Stores, changed func()) actions.Definition {
+func New(store Store, due Due, changed func()) actions.Definition {
+	of := judged{store, due}
 	return actions.Definition{
 		Kind: journal.ActionRenewCertificate, Noun: "renewal", Expendable: true, RetriesStalled: true, Needed: []string{journal.StepRenewCertificate},
-		Plan: plan(store),
+		Plan: plan(of),
 		Steps: map[string]actions.Step{
-			journal.StepRenewCertificate: renew{store, changed},
+			journal.StepRenewCertificate: renew{of, changed},
 			journal.StepRestartServers:   restart{store},
-			journal.StepAwaitLoaded:      await{store, Store.Unloaded},
-			journal.StepAwaitServed:      await{store, Store.Unserved},
+			journal.StepAwaitLoaded:      await{of, Store.Unloaded},
+			journal.StepAwaitServed:      await{of, Store.Unserved},
 		},
 		Preflights: map[string]actions.Preflight{
-			CertificateRenewable: renewable{store},
-			CertificateServed:    served{store},
+			CertificateRenewable: renewable{of},
+			CertificateServed:    served{of},
 		},
 	}
 }
@@ -85,30 +91,30 @@ type facts struct {
 	Since time.Time `json:"since"`
 }
 
-func plan(stores Stores) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+func plan(of judged) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
-		store, err := stores.of(record)
+		due, err := of.due.of(record)
 		if err != nil {
 			return journal.Plan{}, err
 		}
-		before, err := store.Read(ctx, record.Subject)
+		before, err := of.Read(ctx, record.Subject)
 		if err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound) { // the preflight handles a missing Secret
 			return journal.Plan{}, err
 		}
-		captured, err := json.Marshal(facts{before, since(before)})
+		captured, err := json.Marshal(facts{before, since(before, due)})
 		steps := []journal.PlannedStep{{
 			ID: journal.StepRenewCertificate, Does: journal.StepRenewCertificate, Preflights: []string{CertificateRenewable},
 			Timeout: journal.Duration(renewTimeout), Domains: actions.NoDomains,
 		}}
 		after := journal.StepRenewCertificate
-		if store.LoadsFirst(record.Subject) {
+		if of.LoadsFirst(record.Subject) {
 			steps = append(steps, journal.PlannedStep{
 				ID: journal.StepAwaitLoaded, Does: journal.StepAwaitLoaded, After: []string{after}, Preflights: []string{CertificateServed},
 				Timeout: journal.Duration(loadedTimeout), Domains: actions.NoDomains,
 			})
 			after = journal.StepAwaitLoaded
 		}
-		if store.Restarts(record.Subject) {
+		if of.Restarts(record.Subject) {
 			steps = append(steps, journal.PlannedStep{
 				ID: journal.StepRestartServers, Does: journal.StepRestartServers, After: []string{after},
 				Timeout: journal.Duration(restartTimeout), Domains: actions.NoDomains,
@@ -125,8 +131,8 @@ func plan(stores Stores) func(context.Context, journal.ActionRecord) (journal.Pl
 
 // since returns the earliest restart that counts: now, or the creation of the certificates if they are renewed
 // already.
-func since(before journal.CertificateFacts) (at time.Time) {
-	if before.Due || len(before.Certificates) == 0 {
+func since(before journal.CertificateFacts, due secrets.Due) (at time.Time) {
+	if _, is := due(before); is || len(before.Certificates) == 0 {
 		return time.Now().UTC()
 	}
 	for _, certificate := range before.Certificates {
@@ -139,15 +145,15 @@ func since(before journal.CertificateFacts) (at time.Time) {
 
 // renewable checks live whether EKCO may renew the certificates. It passes if they are renewed already, as after a
 // crash: the step finds that.
-type renewable struct{ stores Stores }
+type renewable struct{ judged }
 
 // Check implements [actions.Preflight].
 func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	store, err := p.stores.of(record)
+	due, err := p.due.of(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("input")
 	}
-	live, lacks, err := store.Renewed(ctx, record.Subject)
+	live, lacks, err := p.Renewed(ctx, record.Subject, due)
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return actions.Abandon("the certificates no longer exist").About("gone")
@@ -162,7 +168,7 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 	case lacks == "":
 		return actions.Pass()
 	}
-	switch err := store.Ready(ctx, record.Subject); {
+	switch err := p.Ready(ctx, record.Subject); {
 	case errors.Is(err, secrets.ErrImmutable):
 		return actions.Hold(err.Error()).About("immutable")
 	case err != nil:
@@ -173,17 +179,17 @@ func (p renewable) Check(ctx context.Context, record journal.ActionRecord) actio
 
 // renew writes the Secrets.
 type renew struct {
-	stores  Stores
+	judged
 	changed func()
 }
 
 // Prove implements [actions.Step].
 func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	store, err := s.stores.of(step.Action)
+	due, err := s.due.of(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	live, lacks, err := store.Renewed(ctx, step.Action.Subject)
+	live, lacks, err := s.Renewed(ctx, step.Action.Subject, due)
 	if err != nil || lacks != "" {
 		return actions.Proof{Missing: lacks}, err
 	}
@@ -193,11 +199,11 @@ func (s renew) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 // Do implements [actions.Step].
 func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	store, err := s.stores.of(step.Action)
+	due, err := s.due.of(step.Action)
 	if err != nil {
 		return nil, err
 	}
-	live, err := store.Renew(ctx, step.Action.Subject)
+	live, err := s.Renew(ctx, step.Action.Subject, due)
 	if err != nil {
 		return nil, err
 	}
@@ -207,11 +213,7 @@ func (s renew) Do(ctx context.Context, step actions.StepContext) (json.RawMessag
 
 // outputs returns the new certificates, and the pods that may have the old ones: all pods at the time of the write.
 func (s renew) outputs(ctx context.Context, step actions.StepContext, live journal.CertificateFacts) (json.RawMessage, error) {
-	store, err := s.stores.of(step.Action)
-	if err != nil {
-		return nil, err
-	}
-	pods, err := store.Pods(ctx, step.Action.Subject)
+	pods, err := s.Pods(ctx, step.Action.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -236,19 +238,15 @@ func renewed(step actions.StepContext) (left journal.CertificateRenewed, since t
 }
 
 // restart restarts the servers that have the old certificate.
-type restart struct{ stores Stores }
+type restart struct{ Store }
 
 // Prove implements [actions.Step].
 func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	store, err := s.stores.of(step.Action)
-	if err != nil {
-		return actions.Proof{}, err
-	}
 	left, since, err := renewed(step)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	lacks, err := store.Restarted(ctx, step.Action.Subject, left.Pods, since)
+	lacks, err := s.Restarted(ctx, step.Action.Subject, left.Pods, since)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return actions.Proof{Done: true}, nil // the add-on was removed
 	}
@@ -257,15 +255,11 @@ func (s restart) Prove(ctx context.Context, step actions.StepContext) (actions.P
 
 // Do implements [actions.Step].
 func (s restart) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	store, err := s.stores.of(step.Action)
-	if err != nil {
-		return nil, err
-	}
 	left, since, err := renewed(step)
 	if err != nil {
 		return nil, err
 	}
-	return nil, store.Restart(ctx, step.Action.Subject, left.Pods, since)
+	return nil, s.Restart(ctx, step.Action.Subject, left.Pods, since)
 }
 
 // lacking says why some of the servers do not serve the new certificates, or "".
@@ -273,8 +267,8 @@ type lacking func(store Store, ctx context.Context, of journal.Subject, least in
 
 // await has no effect: it waits for the servers.
 type await struct {
-	stores Stores
-	lacks  lacking
+	judged
+	lacks lacking
 }
 
 // Prove implements [actions.Step].
@@ -283,11 +277,7 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	store, err := s.stores.of(step.Action)
-	if err != nil {
-		return actions.Proof{}, err
-	}
-	lacks, err := unserved(ctx, store, step.Action.Subject, left, s.lacks)
+	lacks, err := s.unserved(ctx, step.Action, left, s.lacks)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return actions.Proof{Done: true}, nil // nothing can be served any more
 	}
@@ -296,19 +286,26 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 // unserved says why the new certificates are not served, or "". It does not wait for certificates that are due
 // again, since EKCO requests no other renewal while this one is open.
-func unserved(ctx context.Context, store Store, of journal.Subject, left journal.CertificateRenewed, by lacking) (lacks string, err error) {
-	live, err := store.Read(ctx, of)
-	if err != nil || live.Due {
+func (j judged) unserved(ctx context.Context, record journal.ActionRecord, left journal.CertificateRenewed, by lacking) (lacks string, err error) {
+	due, err := j.due.of(record)
+	if err != nil {
 		return "", err
 	}
-	return by(store, ctx, of, min(1, len(left.Pods)))
+	live, err := j.Read(ctx, record.Subject)
+	if err != nil {
+		return "", err
+	}
+	if _, is := due(live); is {
+		return "", nil
+	}
+	return by(j.Store, ctx, record.Subject, min(1, len(left.Pods)))
 }
 
 // Do implements [actions.Step].
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // served holds a wait that timed out once.
-type served struct{ stores Stores }
+type served struct{ judged }
 
 // Check implements [actions.Preflight].
 func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
@@ -322,11 +319,7 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 			return actions.Hold("cannot read the outcome of the renewal: " + err.Error()).About("outputs")
 		}
 	}
-	store, err := p.stores.of(record)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
-	switch lacks, err := unserved(ctx, store, record.Subject, left, lacks); {
+	switch lacks, err := p.unserved(ctx, record, left, lacks); {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return actions.Pass()
 	case err != nil:

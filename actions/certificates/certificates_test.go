@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
+	"github.com/replicatedhq/ekco/internal/certificates/secrets"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -344,11 +345,11 @@ type broken struct {
 	until time.Time
 }
 
-func (s broken) Renew(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error) {
+func (s broken) Renew(ctx context.Context, of journal.Subject, due secrets.Due) (journal.CertificateFacts, error) {
 	if time.Now().Before(s.until) {
 		return journal.CertificateFacts{}, errors.New("it cannot be renewed")
 	}
-	return s.Store.Renew(ctx, of)
+	return s.Store.Renew(ctx, of, due)
 }
 
 func TestAStalledRenewalOfASecretIsRetried(t *testing.T) {
@@ -356,8 +357,7 @@ func TestAStalledRenewalOfASecretIsRetried(t *testing.T) {
 		w := installed(bare, journal.CertificateRegistry)
 		until := time.Now().Add(24 * time.Hour)
 		w.ask()
-		stores := func(time.Duration, time.Time) Store { return broken{w.cluster.Store(), until} }
-		r := w.Start(w.Config([]actions.Definition{New(stores, func() {})}))
+		r := w.Start(w.Config([]actions.Definition{New(broken{w.cluster.Store(), until}, due, func() {})}))
 		w.Pass(23 * time.Hour)
 		if w.Record().Stalled == nil {
 			t.Errorf("it is not stalled: %q", w.Story())

@@ -27,7 +27,7 @@ const (
 	// administrator can override it. An API server with an expired certificate does not wait for it.
 	AnotherAPIServer = "AnotherAPIServer"
 	// ControlPlaneRests holds a renewal after a failed attempt, with a growing backoff: each attempt may restart an
-	// API server.
+	// API server. It also holds a renewal while EKCO's clock, by which it is due, is wrong.
 	ControlPlaneRests = "ControlPlaneRests"
 )
 
@@ -77,6 +77,8 @@ type Primaries struct {
 	// Image is EKCO's image. Look and Rotate are its arguments for the two tasks, with the TTL.
 	Image        string
 	Look, Rotate []string
+	// Clock returns an error while EKCO's clock and the API server's are far apart.
+	Clock func() error
 	// Seen is called with what a task found on the node of that UID, at some time after since.
 	Seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
 }
@@ -96,7 +98,7 @@ func OfPrimaries(p Primaries) []actions.Definition {
 			Kind: journal.ActionRenewControlPlane, Noun: "renewal", AskedLast: []string{AnotherAPIServer}, Expendable: true, RetriesStalled: true, Partial: true, Steps: rotateSteps, Plan: p.planRotate(rotate),
 			Preflights: map[string]actions.Preflight{
 				AnotherAPIServer:  actions.PreflightFunc(p.anotherAnswers),
-				ControlPlaneRests: actions.PreflightFunc(backoff),
+				ControlPlaneRests: actions.PreflightFunc(p.backoff),
 			},
 		},
 	}
@@ -372,8 +374,11 @@ const (
 	maxBackoff = 6 * time.Hour
 )
 
-// backoff holds a renewal until the backoff is over.
-func backoff(_ context.Context, record journal.ActionRecord) actions.Verdict {
+// backoff holds a renewal until the clocks agree and the backoff is over.
+func (p Primaries) backoff(_ context.Context, record journal.ActionRecord) actions.Verdict {
+	if err := p.Clock(); err != nil {
+		return actions.Hold(err.Error()).About("clock")
+	}
 	node, _ := journal.ControlPlaneOn(record.Subject)
 	step := record.Steps[journal.StepRenewControlPlane+" "+node]
 	if step.Failures == 0 || step.Open || step.NextTry.IsZero() {

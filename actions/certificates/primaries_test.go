@@ -250,6 +250,31 @@ func TestAnExternalCAHoldsTheAction(t *testing.T) {
 	})
 }
 
+// TestNothingIsRenewedByAWrongClock: with EKCO's clock far ahead, valid certificates look due.
+func TestNothingIsRenewedByAWrongClock(t *testing.T) {
+	actionstest.InBubble(t, func(bare *actionstest.World) {
+		e := newEstate(bare, soon, "p1")
+		set := func(wrong error) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.clock = wrong
+		}
+		set(errors.New("the API server's clock is 2h behind EKCO's"))
+		e.ask(journal.ActionRenewControlPlane, "p1")
+		r := e.Start(e.Config(e.kinds(nil)))
+		e.Pass(10 * time.Minute)
+		if held := e.Record().Holds["rotate p1"]; held.Preflight != ControlPlaneRests || held.Key != "clock" || e.Made("p1") != 0 {
+			t.Errorf("held by %+v", held)
+		}
+		set(nil)
+		e.Retry(r)
+		r.End()
+		if e.LastLine() != "ended done" {
+			t.Errorf("it %s", e.LastLine())
+		}
+	})
+}
+
 // TestAStalledRenewalRenewsWhatIsDueLater: a certificate that cannot be renewed blocks no other.
 func TestAStalledRenewalRenewsWhatIsDueLater(t *testing.T) {
 	actionstest.InBubble(t, func(bare *actionstest.World) {

@@ -40,6 +40,8 @@ type estate struct {
 	stale  map[string]string
 	// lost are the primaries whose nodes are lost.
 	lost map[string]bool
+	// clock is why EKCO's clock is wrong.
+	clock error
 	// image is EKCO's, made is the newest pod.
 	image, made string
 	seen        []string
@@ -75,10 +77,10 @@ func newEstate(bare *actionstest.World, left time.Duration, names ...string) *es
 func (e *estate) program(node string, args []string) (any, error) {
 	kubelet := e.hosts[node]
 	if args[1] == "read-certs" {
-		return primary.Look(kubelet.Dir, 30*24*time.Hour, time.Now()), nil
+		return primary.Look(kubelet.Dir, 30*24*time.Hour, time.Now(), fsmcertificates.IsDue), nil
 	}
 	rotation := primary.Rotation{
-		Dir: kubelet.Dir, TTL: 30 * 24 * time.Hour, Now: time.Now, Kubelet: kubelet, NewKey: e.keys.New, Patience: RotatePatience, Say: func(string) {},
+		Dir: kubelet.Dir, TTL: 30 * 24 * time.Hour, IsDue: fsmcertificates.IsDue, Now: time.Now, Kubelet: kubelet, NewKey: e.keys.New, Patience: RotatePatience, Say: func(string) {},
 	}
 	result, err := rotation.Run(context.Background())
 	if err != nil && (len(result.Rotated) == 0 || len(result.Down) > 0) {
@@ -94,6 +96,11 @@ func (e *estate) kinds(f *actionstest.Fuse) []actions.Definition {
 		Tasks:   hosttask.New(clients, clients, hosttasksim.Namespace, slog.New(slog.DiscardHandler)),
 		Servers: clients, Attempts: clients, Image: e.image,
 		Look: []string{"host-task", "read-certs"}, Rotate: []string{"host-task", "rotate-certs"},
+		Clock: func() error {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return e.clock
+		},
 		Seen: func(uid string, found journal.CertificatesOnPrimary, since time.Time) {
 			e.mu.Lock()
 			defer e.mu.Unlock()

@@ -67,9 +67,19 @@ func (w *world) ask() {
 	w.Request(w.of, journal.ActionRequested{Kind: journal.ActionRenewCertificate})
 }
 
+// due is the rule of the machine.
+func due(facts journal.CertificateFacts, input journal.CertificateInput) (why string, due bool) {
+	return fsmcertificates.Policy{TTL: 30 * day}.Due(facts, input, time.Now())
+}
+
+// ownDue is that of EKCO itself.
+func ownDue(facts journal.CertificateFacts) (why string, is bool) {
+	return due(facts, journal.CertificateInput{})
+}
+
 func (w *world) definition() actions.Definition {
 	store := w.cluster.Store()
-	return New(func(ttl time.Duration, askedEnd time.Time) Store { return store.Within(ttl, askedEnd) }, func() { w.looks++ })
+	return New(store, due, func() { w.looks++ })
 }
 
 func (w *world) start() *actionstest.Running {
@@ -80,7 +90,7 @@ func (w *world) start() *actionstest.Running {
 // outcome is what has become of the certificates, and of who serves them.
 func (w *world) outcome() string {
 	w.T.Helper()
-	facts, lacks, err := w.cluster.Store().Renewed(w.T.Context(), w.of)
+	facts, lacks, err := w.cluster.Store().Renewed(w.T.Context(), w.of, ownDue)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return "gone"
 	}

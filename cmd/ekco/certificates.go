@@ -13,6 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/certificates/kubelets"
 	"github.com/replicatedhq/ekco/internal/certificates/secrets"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
 	certificatesource "github.com/replicatedhq/ekco/observers/certificates"
 )
@@ -21,15 +22,16 @@ import (
 func certificatesOf(c cluster) ring.Capability {
 	store, nudge := secrets.New(c.objects, certificateOptions(c)), &observers.Nudge{}
 	onHosts, seen := primariesOf(c), &observers.Nudge{}
+	policy := fsmcertificates.Policy{Renew: c.cfg.RotateCerts, Every: c.cfg.RotateCertsCheckInterval, TTL: c.cfg.RotateCertsTTL}
 	return ring.Capability{
 		Fsm:    fsmcertificates.Capability(),
-		Policy: fsmcertificates.Policy{Renew: c.cfg.RotateCerts, Every: c.cfg.RotateCertsCheckInterval},
+		Policy: policy,
 		Words:  fsmcertificates.Words,
 		Actions: func(kube.API) []actions.Definition {
-			within := func(ttl time.Duration, askedEnd time.Time) actionscertificates.Store {
-				return store.Within(ttl, askedEnd)
+			due := func(facts journal.CertificateFacts, input journal.CertificateInput) (why string, due bool) {
+				return policy.Due(facts, input, time.Now())
 			}
-			return append(actionscertificates.OfPrimaries(onPrimaries(c, onHosts, seen.Look)), actionscertificates.New(within, nudge.Look))
+			return append(actionscertificates.OfPrimaries(onPrimaries(c, onHosts, seen.Look, store.Clock)), actionscertificates.New(store, due, nudge.Look))
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			known := fsmcertificates.Known(s)
@@ -50,7 +52,6 @@ func certificateOptions(c cluster) secrets.Options {
 		Envoy:         secrets.SecretRef(c.cfg.ContourNamespace, c.cfg.EnvoyCertSecret),
 		KubeletClient: secrets.SecretRef(c.cfg.KotsadmKubeletCertNamespace, c.cfg.KotsadmKubeletCertSecret),
 		Client:        func() (secrets.Client, error) { return secrets.ReadClient(c.cfg.CertificatesDir) },
-		TTL:           c.cfg.RotateCertsTTL,
 		Authority: func(at time.Time) (certificates.Authority, error) {
 			return certificates.ReadAuthority(c.cfg.CertificatesDir, "ca", at)
 		},

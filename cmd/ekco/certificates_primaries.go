@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	actionscertificates "github.com/replicatedhq/ekco/actions/certificates"
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/primaries"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	"github.com/replicatedhq/ekco/internal/hosttask"
@@ -20,20 +21,20 @@ const (
 
 // primariesOf returns the store of the certificates of control planes.
 func primariesOf(c cluster) *primaries.Store {
-	options := primaries.Options{Nodes: c.kube, Objects: c.objects, Namespace: c.cfg.RotateCertsNamespace, TTL: c.cfg.RotateCertsTTL}
+	options := primaries.Options{Nodes: c.kube, Objects: c.objects, Namespace: c.cfg.RotateCertsNamespace}
 	if c.kube != nil {
 		options.ServerTime = c.kube.ServerTime
 	}
 	return primaries.New(options)
 }
 
-func onPrimaries(c cluster, store *primaries.Store, seen func()) actionscertificates.Primaries {
+func onPrimaries(c cluster, store *primaries.Store, seen func(), clock func() error) actionscertificates.Primaries {
 	ttl := "--ttl=" + c.cfg.RotateCertsTTL.String()
 	return actionscertificates.Primaries{
 		Tasks: c.rotating, Servers: store, Attempts: store, Image: c.cfg.RotateCertsImage,
 		Look:   []string{hostTaskCommand, hostTaskLook, ttl},
 		Rotate: []string{hostTaskCommand, hostTaskRotate, ttl, "--patience=" + actionscertificates.RotatePatience.String()},
-		Seen:   store.Seeing(seen),
+		Seen:   store.Seeing(seen), Clock: clock,
 	}
 }
 
@@ -43,7 +44,7 @@ func addCertificateTasks(a *app, to *cobra.Command) {
 	look := &cobra.Command{
 		Use: hostTaskLook, Hidden: true, Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return hosttask.Say(cmd.OutOrStdout(), primary.Look(of.dir, of.ttl, a.now()), nil)
+			return hosttask.Say(cmd.OutOrStdout(), primary.Look(of.dir, of.ttl, a.now(), fsmcertificates.IsDue), nil)
 		},
 	}
 	rotate := &cobra.Command{

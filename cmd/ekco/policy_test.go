@@ -22,7 +22,7 @@ import (
 
 func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 	want := fsmnode.DefaultPolicy().In(fsm.DefaultPolicy()).With(fsmenvoy.Machine, fsmenvoy.Policy{Restart: true, After: 5 * time.Minute}).
-		With(fsmcertificates.Machine, fsmcertificates.Policy{Renew: true, Every: 24 * time.Hour}).
+		With(fsmcertificates.Machine, fsmcertificates.Policy{Renew: true, Every: 24 * time.Hour, TTL: 30 * 24 * time.Hour}).
 		With(fsmkotsadm.Machine, fsmkotsadm.Policy{}).
 		With(fsmbalancer.Machine, balancerPolicy(config.Default())).
 		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", Patience: 5 * time.Minute, Migrates: true}).

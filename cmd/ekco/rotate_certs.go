@@ -12,6 +12,7 @@ import (
 
 	actionscertificates "github.com/replicatedhq/ekco/actions/certificates"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -99,7 +100,7 @@ func (a *app) ofEnvironment(cmd *cobra.Command, of *rotateCerts) error {
 
 func (of rotateCerts) rotation(a *app) primary.Rotation {
 	return primary.Rotation{
-		Dir: of.dir, TTL: of.ttl, ByHand: of.byHand, Now: a.now, ServerTime: primary.ServerTime, Kubelet: primary.OnHost{Logs: of.logs}, Patience: of.patience,
+		Dir: of.dir, TTL: of.ttl, IsDue: fsmcertificates.IsDue, ByHand: of.byHand, Now: a.now, ServerTime: primary.ServerTime, Kubelet: primary.OnHost{Logs: of.logs}, Patience: of.patience,
 	}
 }
 

@@ -32,9 +32,10 @@ const (
 
 // Policy has the settings for certificates.
 type Policy struct {
-	// Renew is rotate_certs, Every rotate_certs_check_interval.
+	// Renew is rotate_certs, Every rotate_certs_check_interval, TTL rotate_certs_ttl.
 	Renew bool
 	Every time.Duration
+	TTL   time.Duration
 }
 
 func renews(policy any) bool {

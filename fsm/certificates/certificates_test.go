@@ -19,7 +19,9 @@ var registry, ca = journal.CertificateRegistry, journal.CertificateFile("ca.crt"
 // world is a journal with certificates.
 type world struct{ *fsmtest.Journal }
 
-func policy() fsm.Policy { return fsm.DefaultPolicy().With(Machine, Policy{Renew: true}) }
+func policy() fsm.Policy {
+	return fsm.DefaultPolicy().With(Machine, Policy{Renew: true, TTL: 30 * day})
+}
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -32,14 +34,12 @@ func newWorld(t *testing.T) *world {
 func (w *world) facts(left time.Duration, change func(*journal.CertificateFacts)) journal.CertificateFacts {
 	end := w.Now.Add(left).Truncate(time.Second)
 	facts := journal.CertificateFacts{
+		Version: journal.CertificateFactsVersion,
 		Certificates: []journal.Certificate{
 			{At: "Secret kurl/other (x)", Subject: "CN=other", NotAfter: end.Add(day)},
 			{At: "Secret kurl/registry-pki (registry.crt)", Subject: "CN=registry", NotAfter: end},
 		},
-		Due: left <= 30*day, Within: journal.WithinOf(end, w.Now),
-	}
-	if facts.Due {
-		facts.Why = "it expires"
+		Within: journal.WithinOf(end, w.Now),
 	}
 	if change != nil {
 		change(&facts)
@@ -118,7 +118,7 @@ func TestWhatIsDueIsRenewedAndThenLookedAt(t *testing.T) {
 	if input, err := journal.InputOf[journal.CertificateInput](rec.Request); err != nil || !input.Ends.Equal(w.Now.Add(30*day).Truncate(time.Second)) {
 		t.Errorf("%v: asked for is %+v", err, rec.Request)
 	}
-	if rec.Request.Reason != "registry: it expires" {
+	if !strings.HasPrefix(rec.Request.Reason, "registry: the first certificate expires at ") {
 		t.Errorf("because %s", rec.Request.Reason)
 	}
 	w.Play(rec, journal.StepRenewCertificate, journal.CertificateRenewed{})
@@ -207,7 +207,7 @@ func TestSwitchedOffNothingIsBegunAndWhatHasBegunEnds(t *testing.T) {
 	w := newWorld(t)
 	w.observe(registry, w.facts(day, nil))
 	w.wants(registry, true)
-	w.P = w.P.With(Machine, Policy{})
+	w.P = w.P.With(Machine, Policy{TTL: 30 * day})
 	if rec := w.wants(registry, true); rec.Cancelling == nil || rec.Cancelling.Reason != "rotate_certs is off" {
 		t.Errorf("the action is %+v", rec)
 	}
@@ -219,13 +219,13 @@ func TestSwitchedOffNothingIsBegunAndWhatHasBegunEnds(t *testing.T) {
 
 func TestAnActionThatHasNotBegunEndsWhenItsReasonDoes(t *testing.T) {
 	for want, change := range map[string]func(w *world){
-		"another program renewed the certificates": func(w *world) { w.observe(registry, w.facts(100*day, nil)) },
+		"need not be renewed any more": func(w *world) { w.observe(registry, w.facts(100*day, nil)) },
 		"customer's own certificate now": func(w *world) {
 			w.observe(registry, w.facts(day, func(f *journal.CertificateFacts) { f.Foreign = true }))
 		},
 		"no longer exist": func(w *world) { w.Gone(Machine, registry, "deleted") },
 		"": func(w *world) {
-			w.observe(registry, w.facts(day, func(f *journal.CertificateFacts) { f.Unreadable, f.Due = "x", false }))
+			w.observe(registry, w.facts(day, func(f *journal.CertificateFacts) { f.Unreadable = "x" }))
 		},
 	} {
 		w := newWorld(t)
@@ -373,7 +373,7 @@ func TestAKubeletsCertificateIsNeverRenewed(t *testing.T) {
 
 func TestWhatIsSeenIsSaidInOneLine(t *testing.T) {
 	w := newWorld(t)
-	facts := w.facts(day, func(f *journal.CertificateFacts) { f.Unreadable = "it is broken" })
+	facts := w.facts(day, func(f *journal.CertificateFacts) { f.Version, f.RecordedDue, f.Unreadable = 0, true, "it is broken" })
 	said := row(t, journal.TypeThingObserved).Sentence(journal.Event{Subject: registry}, &journal.ThingObserved{Facts: w.JSON(facts)})
 	if want := "registry: the first of 2 certificates expires at 2026-03-02T12:01:00Z; it is broken; it is due"; !strings.HasSuffix(said, want) {
 		t.Errorf("it says %q, want %q", said, want)

@@ -113,13 +113,13 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Renewing
 	case t.GoneSeq != 0:
 		return Absent
-	case facts.Unreadable != "" && (facts.On == nil || !facts.Due):
+	case facts.Unreadable != "" && (facts.On == nil || !renewalDue(t, w)):
 		return Unreadable
 	case facts.Foreign:
 		return Foreign
 	case facts.Unrenewed != "":
 		return Unrenewed
-	case facts.Due:
+	case renewalDue(t, w):
 		return Due
 	case len(facts.Certificates) == 0:
 		return Unknown
@@ -133,7 +133,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		wantsOnPrimary(t, w, want)
 		return
 	}
-	if t.GoneSeq != 0 || !renewable(facts) || !facts.Due || len(w.Open(t)) > 0 || !renews(w.PolicyOf(Machine)) {
+	if t.GoneSeq != 0 || !renewable(facts) || !renewalDue(t, w) || len(w.Open(t)) > 0 || !renews(w.PolicyOf(Machine)) {
 		return
 	}
 	if due, may := t.Again(journal.ActionRenewCertificate, w.Policy, fsm.RetryAfter); may {
@@ -153,7 +153,8 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	if facts.On != nil {
 		return requestOnPrimary(t, kind, w)
 	}
-	return journal.ActionRequested{Reason: t.Name + ": " + facts.Why, Input: journal.CertificateInput{Ends: facts.Ends()}}, t.FactsSeq
+	why, _ := whyDue(t, w)
+	return journal.ActionRequested{Reason: t.Name + ": " + why, Input: journal.CertificateInput{Ends: facts.Ends()}}, t.FactsSeq
 }
 
 // Obsolete does not end a renewal that has begun: its own effect must not end it.
@@ -161,17 +162,13 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if rec.Kind != journal.ActionRenewCertificate {
 		return obsoleteOnPrimary(t, rec)
 	}
-	facts := of(t).Facts
-	input, err := journal.InputOf[journal.CertificateInput](rec.Request)
 	switch {
 	case len(rec.Steps) > 0, t.FactsSeq == 0:
 		return ""
 	case t.GoneSeq != 0:
 		return "the certificates no longer exist"
-	case facts.Foreign:
+	case of(t).Facts.Foreign:
 		return "it is a customer's own certificate now"
-	case facts.Unreadable == "" && !facts.Due && err == nil && input.TTL == 0:
-		return "another program renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
 	}
 	return ""
 }

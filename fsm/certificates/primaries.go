@@ -171,7 +171,7 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if look == nil && !w.Policy.DryRun {
 		return // before the first check, only the served certificates are known
 	}
-	if !c.Facts.Due || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
+	if !renewalDue(t, w) || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
 		return
 	}
 	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, troubleInterval); may {
@@ -308,8 +308,6 @@ func obsoleteOnPrimary(t *fsm.Thing, rec *journal.ActionRecord) string {
 		return "the node is no longer a primary"
 	case facts.On != nil && facts.On.UID != input.UID:
 		return "the node was replaced by another of its name"
-	case rec.Kind == journal.ActionRenewControlPlane && len(rec.Steps) == 0 && !facts.Due:
-		return "another program renewed the certificates; the first expires at " + fsm.Stamp(facts.Ends())
 	}
 	return ""
 }

@@ -15,17 +15,16 @@ var p1, p2 = journal.ControlPlaneCertificates("p1"), journal.ControlPlaneCertifi
 
 func newPrimaries(t *testing.T) *world {
 	t.Helper()
-	w := &world{fsmtest.New(t, fsm.DefaultPolicy().With(Machine, Policy{Renew: true, Every: 24 * time.Hour}), Capability())}
+	w := &world{fsmtest.New(t, fsm.DefaultPolicy().With(Machine, Policy{Renew: true, Every: 24 * time.Hour, TTL: 30 * day}), Capability())}
 	w.Pass(time.Minute)
 	return w
 }
 
 // on are facts of certificates on a primary; left is zero where nobody has looked.
 func (w *world) on(left time.Duration, change func(*journal.CertificateFacts)) journal.CertificateFacts {
-	facts := journal.CertificateFacts{On: &journal.Primary{UID: "uid-1", Address: "10.0.0.1", Ready: true}}
+	facts := journal.CertificateFacts{Version: journal.CertificateFactsVersion, On: &journal.Primary{UID: "uid-1", Address: "10.0.0.1", Ready: true}}
 	if left != 0 {
 		facts.Certificates = []journal.Certificate{{At: "/etc/kubernetes/pki/apiserver.crt", Subject: "CN=kube-apiserver", NotAfter: w.Now.Add(left).Truncate(time.Second)}}
-		facts.Due = left <= 30*day
 	}
 	if change != nil {
 		change(&facts)
@@ -147,7 +146,7 @@ func TestALookFromBeforeAStartIsFollowedByAnother(t *testing.T) {
 
 func TestWhatIsSeenFromOutsideNeverDelaysALook(t *testing.T) {
 	w := newPrimaries(t)
-	w.P = w.P.With(Machine, Policy{Renew: true, Every: time.Minute})
+	w.P = w.P.With(Machine, Policy{Renew: true, Every: time.Minute, TTL: 30 * day})
 	w.observe(p1, w.on(0, nil))
 	w.looks(p1, "were not read yet", w.on(300*day, nil))
 	w.observe(p1, w.on(300*day, func(f *journal.CertificateFacts) { f.On.Again = "its API server serves another certificate" }))
@@ -261,9 +260,9 @@ func TestAPrimaryThatIsAwayIsDoneWhenItReturns(t *testing.T) {
 
 func TestWhatLostItsReasonOnAPrimaryIsTakenBack(t *testing.T) {
 	for why, change := range map[string]func(*world){
-		"another program renewed the certificates": func(w *world) { w.observe(p1, w.on(300*day, nil)) },
-		"the node was replaced":                    func(w *world) { w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.UID = "uid-9" })) },
-		"the node is no longer a primary":          func(w *world) { w.Gone(Machine, p1, "deleted") },
+		"need not be renewed any more":    func(w *world) { w.observe(p1, w.on(300*day, nil)) },
+		"the node was replaced":           func(w *world) { w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.UID = "uid-9" })) },
+		"the node is no longer a primary": func(w *world) { w.Gone(Machine, p1, "deleted") },
 	} {
 		w := newPrimaries(t)
 		w.observe(p1, w.on(0, nil))

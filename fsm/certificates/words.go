@@ -61,7 +61,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 			said = append(said, why)
 		}
 	}
-	if facts.Due {
+	if facts.RecordedDue {
 		said = append(said, "it is due")
 	}
 	if facts.On != nil && len(said) == 0 {

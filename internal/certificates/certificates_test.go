@@ -387,25 +387,6 @@ func TestACustomersOwnCertificateIsForeign(t *testing.T) {
 	}
 }
 
-func TestDueIsWhatHasTheTimeOrLessLeftAndIsNotNew(t *testing.T) {
-	certificate := &x509.Certificate{NotBefore: now, NotAfter: now.Add(90 * time.Hour)}
-	for _, test := range []struct {
-		at, ttl time.Duration
-		due     bool
-	}{
-		{at: 59 * time.Hour, ttl: 30 * time.Hour},
-		{at: 60 * time.Hour, ttl: 30 * time.Hour, due: true},
-		{at: 100 * time.Hour, ttl: 30 * time.Hour, due: true},
-		{at: 0, ttl: 1000 * time.Hour},
-		{at: 29 * time.Hour, ttl: 1000 * time.Hour},
-		{at: 30 * time.Hour, ttl: 1000 * time.Hour, due: true},
-	} {
-		if Due(certificate, now.Add(test.at), test.ttl) != test.due {
-			t.Errorf("%+v is not so", test)
-		}
-	}
-}
-
 func TestFactsHaveNothingOfAKeyAndAreBounded(t *testing.T) {
 	p := newPKI(t, "rsa", now.Add(Year))
 	facts := Facts("Secret a/b (c)", p.leaf)

@@ -86,10 +86,10 @@ func (p *plane) refuses(node, component string, loaded []string) string {
 func (p *plane) program(node string, args []string) (any, error) {
 	kubelet := p.hosts[node]
 	if args[1] == "read-certs" {
-		return primary.Look(kubelet.Dir, month, time.Now()), nil
+		return primary.Look(kubelet.Dir, month, time.Now(), fsmcertificates.IsDue), nil
 	}
 	rotation := primary.Rotation{
-		Dir: kubelet.Dir, TTL: month, Now: time.Now, Kubelet: kubelet, NewKey: p.keys.New, Patience: actionscertificates.RotatePatience, Say: func(string) {},
+		Dir: kubelet.Dir, TTL: month, IsDue: fsmcertificates.IsDue, Now: time.Now, Kubelet: kubelet, NewKey: p.keys.New, Patience: actionscertificates.RotatePatience, Say: func(string) {},
 	}
 	result, err := rotation.Run(context.Background())
 	if err := result.Failure(err); err != nil {
@@ -166,7 +166,7 @@ func (s planeServers) Component(_ context.Context, name, node string) (primaries
 func (p *plane) begin() *incarnation {
 	tasks, seen := hosttask.New(p.ward, p.ward, hosttasksim.Namespace, p.logger()), &observers.Nudge{}
 	store := primaries.New(primaries.Options{
-		Nodes: p, Objects: p.ward, Namespace: "kurl", TTL: month,
+		Nodes: p, Objects: p.ward, Namespace: "kurl",
 		Leaf: func(_ context.Context, address string) (*x509.Certificate, error) {
 			node, _, _ := strings.Cut(address, ":")
 			return p.hosts[node].Leaf("pki/apiserver"), nil
@@ -174,14 +174,14 @@ func (p *plane) begin() *incarnation {
 		Answers: func(context.Context, string) error { return errors.New("nobody asks like this here") },
 	})
 	capability := Capability{
-		Fsm: fsmcertificates.Capability(), Words: fsmcertificates.Words, Policy: fsmcertificates.Policy{Renew: true, Every: 24 * time.Hour},
+		Fsm: fsmcertificates.Capability(), Words: fsmcertificates.Words, Policy: fsmcertificates.Policy{Renew: true, Every: 24 * time.Hour, TTL: month},
 		Actions: func(kube.API) []actions.Definition {
 			of := planeServers{store, p}
 			all := actionscertificates.OfPrimaries(actionscertificates.Primaries{
 				Tasks: tasks, Servers: of, Attempts: store, Image: "replicated/ekco:v1",
-				Look: []string{"host-task", "read-certs"}, Rotate: []string{"host-task", "rotate-certs"}, Seen: store.Seeing(seen.Look),
+				Look: []string{"host-task", "read-certs"}, Rotate: []string{"host-task", "rotate-certs"}, Seen: store.Seeing(seen.Look), Clock: func() error { return nil },
 			})
-			return append(all, actionscertificates.New(nil, func() {}))
+			return append(all, actionscertificates.New(nil, nil, func() {}))
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return seen.Over(certificatesource.OfPrimaries(store, func() error { return nil }, "", fsmcertificates.Known(s)))

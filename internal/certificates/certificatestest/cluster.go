@@ -34,9 +34,8 @@ var (
 type Cluster struct {
 	*kubesim.Objects
 	T testing.TB
-	// CA is the cluster's, TTL what remains of what is due.
-	CA  certificates.Authority
-	TTL time.Duration
+	// CA is the cluster's.
+	CA certificates.Authority
 	// ReadyAfter is how long a new pod takes to become ready; zero means that it never does.
 	ReadyAfter time.Duration
 	// ahead is by how much the API server's clock is ahead, in nanoseconds.
@@ -61,7 +60,7 @@ func NewCluster(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{
 		Objects: kubesim.NewObjects(), T: t, CA: CA(t, "kubernetes", time.Now().Add(5*certificates.Year)),
-		TTL: 30 * 24 * time.Hour, ReadyAfter: 10 * time.Second, loaded: map[string]*x509.Certificate{},
+		ReadyAfter: 10 * time.Second, loaded: map[string]*x509.Certificate{},
 	}
 	c.AfterEffect = c.react
 	return c
@@ -70,7 +69,7 @@ func NewCluster(t testing.TB) *Cluster {
 // Options are those of the cluster's certificates.
 func (c *Cluster) Options() secrets.Options {
 	return secrets.Options{
-		Registry: RegistrySecret, KurlProxy: KurlProxySecret, Contour: ContourSecret, Envoy: EnvoySecret, KubeletClient: KubeletSecret, TTL: c.TTL,
+		Registry: RegistrySecret, KurlProxy: KurlProxySecret, Contour: ContourSecret, Envoy: EnvoySecret, KubeletClient: KubeletSecret,
 		Client: c.client, Accepts: c.accepts,
 		Authority: func(time.Time) (certificates.Authority, error) { return c.CA, c.signs() },
 		Leaf:      c.leaf, NewKey: c.keys.New,

@@ -78,6 +78,7 @@ func (s Store) of(ctx context.Context, node kube.Node) (facts journal.Certificat
 	if err != nil {
 		return facts, false
 	}
+	facts.Version = journal.CertificateFactsVersion
 	facts.Certificates = []journal.Certificate{certificates.Facts("kubelet at "+address, leaf)}
 	facts.Unrenewed = unrenewed(leaf)
 	facts.Within = within(facts, time.Now())

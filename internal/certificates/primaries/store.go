@@ -21,14 +21,12 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Options of a [Store]. Nodes, Objects, Namespace and TTL must be set.
+// Options of a [Store]. Nodes, Objects and Namespace must be set.
 type Options struct {
 	Nodes   Nodes
 	Objects kube.Objects
 	// Namespace has the ConfigMap.
 	Namespace string
-	// TTL is the remaining validity at which a certificate is due.
-	TTL time.Duration
 	// ServerTime returns the API server's time, if it is known; nil if it never is.
 	ServerTime func() (time.Time, bool)
 	// Leaf returns the certificate that is served at an address; nil is [certificates.Served].
@@ -114,7 +112,7 @@ func (s *Store) Facts(ctx context.Context, known map[string]journal.CertificateF
 	all := make(map[string]journal.CertificateFacts, len(nodes))
 	parallel.Each(len(nodes)+1, nodes, func(node kube.Node) {
 		facts := s.of(ctx, node, known[node.Name])
-		facts.On = &journal.Primary{UID: node.UID, Address: node.Facts.InternalIP, Ready: works(node.Facts), Again: again}
+		facts.On.Again = again
 		if again == "" && facts.On.Ready {
 			facts.On.Again = s.drifted(ctx, facts)
 		}
@@ -167,15 +165,12 @@ func (s *Store) of(ctx context.Context, node kube.Node, known journal.Certificat
 			facts.Certificates = served
 		}
 	}
+	facts.Version = journal.CertificateFactsVersion
+	facts.On = &journal.Primary{UID: node.UID, Address: node.Facts.InternalIP, Ready: works(node.Facts)}
 	if skew.Abs() > certificates.Back {
+		facts.On.ClockAhead = journal.Duration(skew.Round(time.Minute))
 		facts.Unreadable = fmt.Sprintf("the clock of node %s is %s %s that of the API server: EKCO renews nothing there until one of them is corrected",
 			node.Name, skew.Abs().Round(time.Minute), map[bool]string{true: "ahead of", false: "behind"}[skew > 0])
-		facts.Within = within(facts)
-		return facts
-	}
-	now := time.Now()
-	for _, certificate := range facts.Certificates {
-		facts.Due = facts.Due || !now.Before(dueAt(certificate, s.options.TTL))
 	}
 	facts.Within = within(facts)
 	return facts
@@ -191,10 +186,6 @@ func within(facts journal.CertificateFacts) journal.CertificateWithin {
 		return ""
 	}
 	return journal.WithinOf(facts.Ends(), time.Now())
-}
-
-func dueAt(certificate journal.Certificate, ttl time.Duration) time.Time {
-	return certificates.DueAt(&x509.Certificate{NotBefore: certificate.NotBefore, NotAfter: certificate.NotAfter}, ttl)
 }
 
 // Names are those of the ConfigMap and its key.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/internal/certificates/primaries"
@@ -43,6 +44,12 @@ type list []kube.Node
 
 func (l list) ListNodes(context.Context) ([]kube.Node, error) { return l, nil }
 
+// isDue reports whether EKCO renews the certificates.
+func isDue(facts journal.CertificateFacts) bool {
+	_, due := fsmcertificates.Policy{TTL: 30 * day}.Due(facts, journal.CertificateInput{}, time.Now())
+	return due
+}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	node := func(name string, role journal.NodeRole, taint string) kube.Node {
@@ -55,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{Objects: kubesim.NewObjects(), t: t}
 	w.Store = primaries.New(primaries.Options{
 		Nodes:   list{node("p1", journal.RolePrimary, journal.TaintUnschedulable), node("p2", journal.RolePrimary, journal.TaintUnreachable), node("w1", journal.RoleWorker, "")},
-		Objects: w.Objects, Namespace: "kurl", TTL: 30 * day,
+		Objects: w.Objects, Namespace: "kurl",
 		ServerTime: func() (time.Time, bool) { return time.Now().Add(w.ahead), true },
 		Leaf: func(_ context.Context, address string) (*x509.Certificate, error) {
 			if w.served == nil || w.at != "" && !strings.HasSuffix(address, w.at) {
@@ -107,8 +114,8 @@ func TestThePrimariesAreToldWithWhatWasFoundOnThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		bare := map[string]journal.CertificateFacts{
-			"p1": {On: &journal.Primary{UID: "uid-p1", Address: "ip-p1", Ready: true}},
-			"p2": {On: &journal.Primary{UID: "uid-p2", Address: "ip-p2"}},
+			"p1": {Version: journal.CertificateFactsVersion, On: &journal.Primary{UID: "uid-p1", Address: "ip-p1", Ready: true}},
+			"p2": {Version: journal.CertificateFactsVersion, On: &journal.Primary{UID: "uid-p2", Address: "ip-p2"}},
 		}
 		if diff := cmp.Diff(bare, w.facts(nil)); diff != "" {
 			t.Error(diff)
@@ -120,11 +127,11 @@ func TestThePrimariesAreToldWithWhatWasFoundOnThem(t *testing.T) {
 		seen("uid-p1", found, time.Now())
 		seen("uid-p1", found, time.Now())
 		facts := w.facts(nil)
-		if p1 := facts["p1"]; looks != 1 || p1.Due || p1.Within != "" || p1.Unreadable != "a; b" || len(p1.Certificates) != 1 || len(facts["p2"].Certificates) != 0 {
+		if p1 := facts["p1"]; looks != 1 || isDue(p1) || p1.Within != "" || p1.Unreadable != "a; b" || len(p1.Certificates) != 1 || len(facts["p2"].Certificates) != 0 {
 			t.Errorf("after %d looks: %+v", looks, facts)
 		}
 		time.Sleep(2 * day)
-		if p1 := w.facts(nil)["p1"]; !p1.Due || p1.Within != journal.Within30Days {
+		if p1 := w.facts(nil)["p1"]; !isDue(p1) || p1.Within != journal.Within30Days {
 			t.Errorf("it is %+v", p1)
 		}
 	})
@@ -136,20 +143,20 @@ func TestWhatIsServedIsAllThatIsKnownUntilSomebodyLooks(t *testing.T) {
 		w.served, _ = w.found(5 * day)
 		w.at = ":6443"
 		facts := w.facts(nil)
-		if p1 := facts["p1"]; !p1.Due || p1.Within != journal.Within7Days || len(p1.Certificates) != 1 || p1.Certificates[0].At != "API server at ip-p1:6443" || len(facts["p2"].Certificates) != 0 {
+		if p1 := facts["p1"]; !isDue(p1) || p1.Within != journal.Within7Days || len(p1.Certificates) != 1 || p1.Certificates[0].At != "API server at ip-p1:6443" || len(facts["p2"].Certificates) != 0 {
 			t.Errorf("they are %+v", facts)
 		}
 		w.served, _ = w.found(100 * day) // somebody has renewed it, while EKCO was away
-		if p1 := w.facts(facts)["p1"]; p1.Due {
+		if p1 := w.facts(facts)["p1"]; isDue(p1) {
 			t.Errorf("it is %+v", p1)
 		}
 		w.served = nil
-		if p1 := w.facts(facts)["p1"]; !p1.Due {
+		if p1 := w.facts(facts)["p1"]; !isDue(p1) {
 			t.Errorf("it is %+v", p1)
 		}
 		_, found := w.found(300 * day)
 		w.Seen("uid-p1", found, time.Now())
-		if p1 := w.facts(nil)["p1"]; p1.Due || len(p1.Certificates) != 1 || p1.Certificates[0].At != "/etc/kubernetes/pki/apiserver.crt" {
+		if p1 := w.facts(nil)["p1"]; isDue(p1) || len(p1.Certificates) != 1 || p1.Certificates[0].At != "/etc/kubernetes/pki/apiserver.crt" {
 			t.Errorf("it is %+v", p1)
 		}
 	})
@@ -164,7 +171,7 @@ func TestWhatTheJournalKnowsHoldsUntilSomebodyLooks(t *testing.T) {
 			"p2": {Certificates: found.Certificates, On: &journal.Primary{UID: "another"}},
 		}
 		facts := w.facts(known)
-		if p1 := facts["p1"]; !p1.Due || p1.Unreadable != "x" || len(facts["p2"].Certificates) != 0 {
+		if p1 := facts["p1"]; !isDue(p1) || p1.Unreadable != "x" || len(facts["p2"].Certificates) != 0 {
 			t.Errorf("they are %+v", facts)
 		}
 	})
@@ -209,7 +216,7 @@ func TestOnAWrongClockNothingIsDue(t *testing.T) {
 			w.ahead = ahead
 			_, found := w.found(5 * day)
 			w.Seen("uid-p1", found, time.Now())
-			if p1 := w.facts(nil)["p1"]; p1.Due || !strings.Contains(p1.Unreadable, want) {
+			if p1 := w.facts(nil)["p1"]; isDue(p1) || !strings.Contains(p1.Unreadable, want) {
 				t.Errorf("it is %+v", p1)
 			}
 		})
@@ -226,7 +233,7 @@ func TestAProgramThatEndedWhileEKCOWasAwaySaysNothingOfTheClock(t *testing.T) {
 			found.Clock = found.Clock.Add(-behind)
 			time.Sleep(20 * time.Minute)
 			w.Seen("uid-p1", found, began)
-			if p1 := w.facts(nil)["p1"]; p1.Due != due || (p1.Unreadable == "") != due {
+			if p1 := w.facts(nil)["p1"]; isDue(p1) != due || (p1.Unreadable == "") != due {
 				t.Errorf("%s behind: %+v", behind, p1)
 			}
 		})

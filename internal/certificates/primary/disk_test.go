@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
@@ -87,7 +88,7 @@ func onFullDisk(dir, free string) int {
 	}
 	var lines []string
 	result, err := primary.Rotation{
-		Dir: dir, TTL: 30 * day, Now: time.Now, Kubelet: &primarytest.Kubelet{Host: host}, NewKey: (&certificatestest.Keys{}).New,
+		Dir: dir, TTL: 30 * day, IsDue: fsmcertificates.IsDue, Now: time.Now, Kubelet: &primarytest.Kubelet{Host: host}, NewKey: (&certificatestest.Keys{}).New,
 		Say: func(line string) { lines = append(lines, line) },
 	}.Run(h.Context())
 	after, errAfter := content(dir)

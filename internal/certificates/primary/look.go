@@ -21,8 +21,8 @@ const (
 
 // Look reads the certificates in a directory and changes nothing. For those that are due it also says what would
 // prevent their renewal.
-func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPrimary {
-	r := &run{Rotation: Rotation{Dir: dir, TTL: ttl, Now: func() time.Time { return now }}, authorities: map[string]authority{}}
+func Look(dir string, ttl time.Duration, now time.Time, isDue IsDue) journal.CertificatesOnPrimary {
+	r := &run{Rotation: Rotation{Dir: dir, TTL: ttl, IsDue: isDue, Now: func() time.Time { return now }}, authorities: map[string]authority{}}
 	found := journal.CertificatesOnPrimary{Clock: now.UTC()}
 	for _, i := range items {
 		h, err := i.read(r.at)
@@ -34,13 +34,13 @@ func Look(dir string, ttl time.Duration, now time.Time) journal.CertificatesOnPr
 			if more := len(facts.Names) - maxNames; more > 0 {
 				facts.Names, facts.MoreNames = facts.Names[:maxNames], facts.MoreNames+more
 			}
-			if err == nil && certificates.Due(h.leaf, now, ttl) {
+			if err == nil && r.isDue(h.leaf, false) {
 				_, err = r.signer(h)
 			}
 			facts.CannotRenew = err != nil
 			found.Certificates = append(found.Certificates, facts)
 			for _, other := range h.kubeconfig.Others {
-				if one, otherErr := other.One(); otherErr == nil && certificates.Due(one, now, ttl) {
+				if one, otherErr := other.One(); otherErr == nil && r.isDue(one, false) {
 					err = cmp.Or(err, fmt.Errorf("%s expires at %s; EKCO renews only the user of the current context",
 						other.Name, one.NotAfter.UTC().Format(time.RFC3339)))
 				}

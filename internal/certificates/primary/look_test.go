@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	"github.com/replicatedhq/ekco/internal/hosttask"
@@ -22,7 +23,7 @@ func TestWhoLooksFindsAllAndWhatWouldKeepThemFromBeingRenewed(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.dir(), "super-admin.conf")); err != nil {
 		t.Fatal(err)
 	}
-	found := primary.Look(w.dir(), 30*day, time.Now())
+	found := primary.Look(w.dir(), 30*day, time.Now(), fsmcertificates.IsDue)
 	if len(found.Certificates) != 10 || len(found.Problems) != 0 || time.Since(found.Clock).Abs() > time.Minute {
 		t.Errorf("it is %+v", found)
 	}
@@ -33,7 +34,7 @@ func TestWhoLooksFindsAllAndWhatWouldKeepThemFromBeingRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Write("pki/etcd/peer.crt", 0o644, []byte("x"))
-	found = primary.Look(w.dir(), 30*day, time.Now())
+	found = primary.Look(w.dir(), 30*day, time.Now(), fsmcertificates.IsDue)
 	if len(found.Certificates) != 9 || len(found.Problems) != 2 || !strings.Contains(found.Problems[0], "front-proxy-client.crt: read ") || !strings.Contains(found.Problems[1], "peer.crt: it has no PEM block") {
 		t.Errorf("it is %+v", found)
 	}
@@ -42,7 +43,7 @@ func TestWhoLooksFindsAllAndWhatWouldKeepThemFromBeingRenewed(t *testing.T) {
 			t.Errorf("%s: cannot be renewed is %t", one.At, one.CannotRenew)
 		}
 	}
-	if found = primary.Look(w.dir(), day, time.Now()); len(found.Problems) != 1 {
+	if found = primary.Look(w.dir(), day, time.Now(), fsmcertificates.IsDue); len(found.Problems) != 1 {
 		t.Errorf("nobody wants to renew it yet: %q", found.Problems)
 	}
 	raw, err := json.Marshal(found)
@@ -57,10 +58,10 @@ func TestAnotherUserThatExpiresIsAProblem(t *testing.T) {
 	users := func(config []byte) string { _, users, _ := strings.Cut(string(config), "users:\n"); return users }
 	whole := string(w.Read("admin.conf")) + strings.ReplaceAll(users(other.Read("admin.conf")), "kubernetes-admin", "dev")
 	w.Write("admin.conf", 0o600, []byte(whole))
-	if found := primary.Look(w.dir(), 30*day, time.Now()); len(found.Certificates) != 11 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "another user") {
+	if found := primary.Look(w.dir(), 30*day, time.Now(), fsmcertificates.IsDue); len(found.Certificates) != 11 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "another user") {
 		t.Errorf("found is %+v", found)
 	}
-	if found := primary.Look(w.dir(), day, time.Now()); len(found.Problems) != 0 {
+	if found := primary.Look(w.dir(), day, time.Now(), fsmcertificates.IsDue); len(found.Problems) != 0 {
 		t.Errorf("found is %+v", found)
 	}
 }
@@ -73,14 +74,14 @@ func TestALinkThatLeadsNowhereIsAProblem(t *testing.T) {
 		if err := errors.Join(os.Rename(pki, elsewhere), os.Symlink(elsewhere, pki)); err != nil {
 			t.Fatal(err)
 		}
-		if found := primary.Look(w.dir(), day, time.Now()); len(found.Certificates) != 11 || len(found.Problems) != 0 {
+		if found := primary.Look(w.dir(), day, time.Now(), fsmcertificates.IsDue); len(found.Certificates) != 11 || len(found.Problems) != 0 {
 			t.Errorf("on the host it is followed: %+v", found)
 		}
 		if err := os.Rename(elsewhere, elsewhere+".away"); err != nil {
 			t.Fatal(err)
 		}
 		want := pki + ": it is a symbolic link to " + elsewhere
-		if found := primary.Look(w.dir(), day, time.Now()); len(found.Certificates) != 4 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], want) {
+		if found := primary.Look(w.dir(), day, time.Now(), fsmcertificates.IsDue); len(found.Certificates) != 4 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], want) {
 			t.Errorf("found is %+v", found)
 		}
 		w.TTL = day

@@ -67,7 +67,7 @@ func (r *run) pass(ctx context.Context, c *record) error {
 func (r *run) prepareAll(due []held) (prepared []made) {
 	for _, seen := range due {
 		old, err := seen.read(r.at)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && (!r.isDue(old.leaf) || r.renewedSince(seen, old)) {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && (!r.isDue(old.leaf, r.ByHand) || r.renewedSince(seen, old)) {
 			continue
 		}
 		var m made
@@ -86,16 +86,13 @@ func (r *run) prepareAll(due []held) (prepared []made) {
 	return prepared
 }
 
-func (r *run) isDue(leaf *x509.Certificate) bool {
-	if r.ByHand {
-		return !r.Now().Before(leaf.NotAfter.Add(-r.TTL))
-	}
-	return certificates.Due(leaf, r.Now(), r.TTL)
+func (r *run) isDue(leaf *x509.Certificate, asked bool) bool {
+	return r.IsDue(leaf.NotBefore, leaf.NotAfter, r.Now(), r.TTL, asked)
 }
 
 // renewedSince reports whether another program has renewed the certificate since it was seen.
 func (r *run) renewedSince(seen, now held) bool {
-	return !now.leaf.Equal(seen.leaf) && !certificates.Due(now.leaf, r.Now(), r.TTL)
+	return !now.leaf.Equal(seen.leaf) && !r.isDue(now.leaf, false)
 }
 
 // due reads all items, and returns those that must be renewed.
@@ -125,7 +122,7 @@ func (r *run) due(ctx context.Context) (due []held, err error) {
 		case r.Now().Add(certificates.Back).Before(h.leaf.NotBefore):
 			early = append(early, fmt.Errorf("%s is not valid before %s; check the clock; if it is right, recreate the certificate with kubeadm",
 				r.at(i.mainFile()), h.leaf.NotBefore.UTC().Format(time.RFC3339)))
-		case !r.isDue(h.leaf):
+		case !r.isDue(h.leaf, r.ByHand):
 			r.say("Kept %s: it expires at %s", r.at(i.mainFile()), ends)
 		default:
 			due = append(due, h)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
 	"github.com/replicatedhq/ekco/internal/certificates/primary/primarytest"
@@ -87,7 +88,7 @@ func TestFilesThatAPodMayNotChangeHoldUpNoOther(t *testing.T) {
 					t.Errorf("%+v, said is %q", result, w.lines)
 				}
 				if failed := rights.Only(nil, func() {
-					found := primary.Look(w.dir(), 30*day, time.Now())
+					found := primary.Look(w.dir(), 30*day, time.Now(), fsmcertificates.IsDue)
 					if said := strings.Join(found.Problems, "\n"); strings.Contains(said, "run on this host") == strings.HasPrefix(name, "the directory") {
 						t.Errorf("a look says %q", said)
 					}
@@ -114,7 +115,7 @@ func TestTheEndOfACertificateWithoutItsKeyIsKnown(t *testing.T) {
 		want := certificates.Fingerprint(w.Leaf("pki/etcd/peer"))
 		change(w)
 		if failed := rights.Only(nil, func() {
-			found := primary.Look(w.dir(), 30*day, time.Now())
+			found := primary.Look(w.dir(), 30*day, time.Now(), fsmcertificates.IsDue)
 			known := slices.ContainsFunc(found.Certificates, func(c journal.Certificate) bool { return c.Fingerprint == want })
 			if !known || len(found.Certificates) != 11 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "peer.key") {
 				t.Errorf("%s: known is %t: %d certificates, %q", name, known, len(found.Certificates), found.Problems)

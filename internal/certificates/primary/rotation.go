@@ -18,15 +18,19 @@ import (
 	"github.com/replicatedhq/ekco/internal/hosttask"
 )
 
-// Rotation renews certificates on a host. Dir, TTL, Now, Kubelet and Say must be set.
+// IsDue reports whether a certificate must be renewed: ttl or less of its validity remains. Unless an administrator
+// asks, a new certificate is never due.
+type IsDue func(notBefore, notAfter, now time.Time, ttl time.Duration, asked bool) bool
+
+// Rotation renews certificates on a host. Dir, TTL, IsDue, Now, Kubelet and Say must be set.
 type Rotation struct {
 	// Dir is the directory of Kubernetes, /etc/kubernetes.
 	Dir string
-	// TTL is the remaining validity at which a certificate is due.
-	TTL time.Duration
-	// ByHand is set if an administrator runs it: every certificate that expires within TTL is then renewed.
-	// Otherwise TTL counts for at most two thirds of a certificate's validity, so that regular runs do not renew
-	// each time.
+	// TTL and IsDue say which certificates are due.
+	TTL   time.Duration
+	IsDue IsDue
+	// ByHand is set if an administrator runs it: every certificate that expires within TTL is then renewed, even a
+	// new one.
 	ByHand bool
 	Now    func() time.Time
 	// ServerTime asks the API server at an address for its time; nil skips the comparison.

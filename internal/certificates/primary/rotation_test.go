@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/internal/certificates/primary"
@@ -56,7 +57,7 @@ func newWorldOf(t testing.TB, left time.Duration, kind certificates.KeyKind, new
 	host := &primarytest.Host{T: t, Dir: t.TempDir(), NewKey: newKey, Kind: kind}
 	w := &world{Kubelet: &primarytest.Kubelet{Host: host}, t: t}
 	w.Rotation = primary.Rotation{
-		Dir: host.Dir, TTL: 30 * day, Now: time.Now, Kubelet: w.Kubelet, NewKey: newKey, Patience: time.Minute,
+		Dir: host.Dir, TTL: 30 * day, IsDue: fsmcertificates.IsDue, Now: time.Now, Kubelet: w.Kubelet, NewKey: newKey, Patience: time.Minute,
 		ServerTime: func(context.Context, string) (time.Time, error) { return time.Now(), nil },
 		Say:        func(line string) { w.lines = append(w.lines, line) },
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // write sets a pair in its Secret.
@@ -33,9 +34,7 @@ func (r registry) secrets() []secretOf {
 func (registry) foreign([]held) bool      { return false }
 func (registry) consistent([]held) string { return "" }
 
-func (r registry) due(held []held, now time.Time) (string, error) {
-	return r.options.expires(held, now), nil
-}
+func (registry) original([]held) (*journal.CertificateOriginal, error) { return nil, nil }
 
 func (r registry) ready(_ context.Context, held []held, now time.Time) error {
 	_, err := r.authority(held, now)
@@ -94,9 +93,7 @@ func (kurlProxy) foreign(held []held) bool {
 
 func (kurlProxy) consistent([]held) string { return "" }
 
-func (p kurlProxy) due(held []held, now time.Time) (string, error) {
-	return p.options.expires(held, now), nil
-}
+func (kurlProxy) original([]held) (*journal.CertificateOriginal, error) { return nil, nil }
 
 func (kurlProxy) ready(context.Context, []held, time.Time) error { return nil }
 
@@ -127,9 +124,7 @@ func (c contour) secrets() []secretOf {
 
 func (contour) foreign([]held) bool { return false }
 
-func (c contour) due(held []held, now time.Time) (string, error) {
-	return c.options.expires(held, now), nil
-}
+func (contour) original([]held) (*journal.CertificateOriginal, error) { return nil, nil }
 
 func (contour) ready(context.Context, []held, time.Time) error { return nil }
 

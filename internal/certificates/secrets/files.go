@@ -21,7 +21,7 @@ func Files() []string { return []string{"ca.crt", "etcd/ca.crt", "front-proxy-ca
 // ReadCA returns the facts of a CA in a file. It returns kube.ErrNotFound when there is no such
 // file.
 func ReadCA(_ context.Context, dir, path string, now time.Time) (journal.CertificateFacts, error) {
-	facts := journal.CertificateFacts{Unrenewed: "EKCO does not renew CAs"}
+	facts := journal.CertificateFacts{Version: journal.CertificateFactsVersion, Unrenewed: "EKCO does not renew CAs"}
 	bundle, err := readBundle(filepath.Join(dir, filepath.FromSlash(path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return facts, fmt.Errorf("%w: %w", err, kube.ErrNotFound)

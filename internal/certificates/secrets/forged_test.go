@@ -39,13 +39,13 @@ func TestTheClusterVouchesForNothingThatSomebodyWroteIntoTheRegistrysSecret(t *t
 				data := object["data"].(map[string]any)
 				data["registry.crt"], data["registry.key"] = base64.StdEncoding.EncodeToString(crt), base64.StdEncoding.EncodeToString(private)
 			})
-			if facts := read(t, c, journal.CertificateRegistry); !facts.Due || facts.Unreadable != "" {
+			if facts := read(t, c, journal.CertificateRegistry); !isDue(facts) || facts.Unreadable != "" {
 				t.Errorf("%s: the facts are %+v", name, facts)
 			}
 			if err := c.Store().Ready(t.Context(), journal.CertificateRegistry); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: got %v, want %s", name, err, test.want)
 			}
-			if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry); err == nil || !strings.Contains(err.Error(), test.want) || len(c.Effects()) != 0 {
+			if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due); err == nil || !strings.Contains(err.Error(), test.want) || len(c.Effects()) != 0 {
 				t.Errorf("%s: %v: %v", name, err, c.Effects())
 			}
 		})

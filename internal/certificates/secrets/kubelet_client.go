@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // Client is the pair with which API servers authenticate to kubelets, in files of a primary, and the CAs.
@@ -52,30 +53,18 @@ func (k kubeletClient) secrets() []secretOf {
 func (kubeletClient) foreign([]held) bool      { return false }
 func (kubeletClient) consistent([]held) string { return "" }
 
-// minLonger is how much longer the primary's certificate must be valid. The primaries renew their own ones one after
-// the other: a small difference is no reason to copy.
-const minLonger = 24 * time.Hour
-
-func (k kubeletClient) due(held []held, _ time.Time) (string, error) {
+func (k kubeletClient) original(held []held) (*journal.CertificateOriginal, error) {
 	client, err := k.options.Client()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	leaf, _, err := client.pair()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	copied := held[0].chain[0]
-	until := leaf.NotAfter.UTC().Format(time.RFC3339)
-	switch {
-	case leaf.Equal(copied):
-		return "", nil
-	case !signed(copied, client.CAs) && signed(leaf, client.CAs):
-		return "the cluster's CA has not signed it; the primary has one that expires at " + until, nil
-	case leaf.NotAfter.Sub(copied.NotAfter) > minLonger:
-		return "the primary has one that expires at " + until, nil
-	}
-	return "", nil
+	return &journal.CertificateOriginal{
+		Fingerprint: certificates.Fingerprint(leaf), NotAfter: leaf.NotAfter.UTC(), Signed: signed(leaf, client.CAs), CopySigned: signed(held[0].chain[0], client.CAs),
+	}, nil
 }
 
 func signed(certificate *x509.Certificate, by []*x509.Certificate) bool {

@@ -18,11 +18,12 @@ func TestABetterClientOfThePrimaryIsCopiedWithItsKeyAndNothingElse(t *testing.T)
 		c.InstallKubeletClient(until)
 		c.RenewPrimary(until.Add(day + time.Second))
 		before := c.Object(certificatestest.KubeletSecret)
-		if facts := read(t, c, journal.CertificateKubeletClient); !facts.Due || !strings.HasPrefix(facts.Why, "the primary has one that expires at ") || facts.Within != "" {
+		facts := read(t, c, journal.CertificateKubeletClient)
+		if why, is := due(facts); !is || !strings.HasPrefix(why, "the primary has one that expires at ") || facts.Within != "" {
 			t.Errorf("the facts are %+v", facts)
 		}
-		facts, err := c.Store().Renew(t.Context(), journal.CertificateKubeletClient)
-		if err != nil || facts.Due || facts.Unreadable != "" || !facts.Certificates[0].NotAfter.Equal(until.Add(day+time.Second).Truncate(time.Second)) {
+		facts, err := c.Store().Renew(t.Context(), journal.CertificateKubeletClient, due)
+		if err != nil || isDue(facts) || facts.Unreadable != "" || !facts.Certificates[0].NotAfter.Equal(until.Add(day+time.Second).Truncate(time.Second)) {
 			t.Fatalf("%v: %+v", err, facts)
 		}
 		if lacks, err := c.Store().Unserved(t.Context(), journal.CertificateKubeletClient, 0); err != nil || lacks != "" {
@@ -42,10 +43,10 @@ func TestPrimariesThatAreRenewedOneAfterTheOtherAreCopiedOnce(t *testing.T) {
 		c.InstallKubeletClient(until)
 		for _, primary := range []time.Time{until.Add(day), until.Add(time.Minute), until.Add(-100 * day)} {
 			c.RenewPrimary(primary)
-			if facts := read(t, c, journal.CertificateKubeletClient); facts.Due || facts.Unreadable != "" {
+			if facts := read(t, c, journal.CertificateKubeletClient); isDue(facts) || facts.Unreadable != "" {
 				t.Errorf("the facts are %+v", facts)
 			}
-			if _, err := c.Store().Renew(t.Context(), journal.CertificateKubeletClient); err != nil || len(c.Effects()) != 0 {
+			if _, err := c.Store().Renew(t.Context(), journal.CertificateKubeletClient, due); err != nil || len(c.Effects()) != 0 {
 				t.Errorf("%v: %v", err, c.Effects())
 			}
 		}
@@ -58,7 +59,8 @@ func TestAClientThatAnotherCASignedIsReplaced(t *testing.T) {
 		crt, key := certificatestest.Pair(t, certificatestest.CA(t, "another", until), "kube-apiserver-kubelet-client", until)
 		c.Put(certificatestest.KubeletSecret, certificatestest.Secret(map[string][]byte{"client.crt": crt, "client.key": key}))
 		c.RenewPrimary(until.Add(-100 * day))
-		if facts := read(t, c, journal.CertificateKubeletClient); !facts.Due || !strings.HasPrefix(facts.Why, "the cluster's CA has not signed it; ") {
+		facts := read(t, c, journal.CertificateKubeletClient)
+		if why, is := due(facts); !is || !strings.HasPrefix(why, "the cluster's CA has not signed it; ") {
 			t.Errorf("the facts are %+v", facts)
 		}
 		c.SetPrimary(crt, key, nil) // nor has it signed this one
@@ -68,7 +70,7 @@ func TestAClientThatAnotherCASignedIsReplaced(t *testing.T) {
 		}
 		third, ofThird := certificatestest.Pair(t, certificatestest.CA(t, "a third", until), "kube-apiserver-kubelet-client", until)
 		c.Put(certificatestest.KubeletSecret, certificatestest.Secret(map[string][]byte{"client.crt": third, "client.key": ofThird}))
-		if facts := read(t, c, journal.CertificateKubeletClient); facts.Due {
+		if facts := read(t, c, journal.CertificateKubeletClient); isDue(facts) {
 			t.Errorf("neither is signed, and one is copied for the other: %+v", facts)
 		}
 	})
@@ -94,10 +96,10 @@ func TestAPrimaryThatIsBeingRenewedIsNotCopied(t *testing.T) {
 		crt, _ := certificatestest.Pair(t, c.CA, "kube-apiserver-kubelet-client", time.Now().Add(300*day))
 		_, other := newKey(t)
 		c.SetPrimary(crt, other, nil)
-		if facts := read(t, c, journal.CertificateKubeletClient); facts.Due || !strings.Contains(facts.Unreadable, "apiserver-kubelet-client.key") {
+		if facts := read(t, c, journal.CertificateKubeletClient); isDue(facts) || !strings.Contains(facts.Unreadable, "apiserver-kubelet-client.key") {
 			t.Errorf("the facts are %+v", facts)
 		}
-		if _, err := c.Store().Renew(t.Context(), journal.CertificateKubeletClient); err == nil || len(c.Effects()) != 0 {
+		if _, err := c.Store().Renew(t.Context(), journal.CertificateKubeletClient, due); err == nil || len(c.Effects()) != 0 {
 			t.Errorf("%v: %v", err, c.Effects())
 		}
 		c.SetPrimary(nil, nil, errors.New("read apiserver-kubelet-client.crt: no such file"))

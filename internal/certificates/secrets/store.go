@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
@@ -28,12 +27,6 @@ type Options struct {
 	// Accepts returns an error unless a kubelet accepts a client with that pair; default is
 	// that of [Kubelets].
 	Accepts func(ctx context.Context, pair tls.Certificate) error
-	// TTL is the remaining validity at which a certificate is due.
-	TTL time.Duration
-	// AskedEnd is set for an administrator's request: the earliest expiry at that time. Until the
-	// earliest expiry is another one, everything that expires within TTL is renewed, even if it is new.
-	// The new one may be earlier: EKCO's certificates are valid for a year.
-	AskedEnd time.Time
 	// Off says why EKCO renews no certificate; empty if it does.
 	Off string
 	// Leaf returns the certificate that is served at an address; default is
@@ -62,27 +55,10 @@ func New(objects kube.Objects, options Options) *Store {
 	if options.Accepts == nil {
 		options.Accepts = Kubelets{Objects: objects}.Accept
 	}
-	return newStore(objects, options, &attempts{of: map[string]*attempt{}})
-}
-
-// Within returns the store for an administrator's request, with its TTL and AskedEnd. Without a TTL
-// it returns s.
-func (s *Store) Within(ttl time.Duration, askedEnd time.Time) *Store {
-	if ttl == 0 {
-		return s
-	}
-	options := s.options
-	options.TTL, options.AskedEnd = ttl, askedEnd
-	return newStore(s.objects, options, s.attempts)
-}
-
-func newStore(objects kube.Objects, options Options, attempts *attempts) *Store {
-	s := &Store{objects: objects, options: options, attempts: attempts}
-	s.bundles = map[string]bundle{
+	return &Store{objects: objects, options: options, attempts: &attempts{of: map[string]*attempt{}}, bundles: map[string]bundle{
 		journal.CertificateRegistry.Name: registry{options}, journal.CertificateKurlProxy.Name: kurlProxy{options}, journal.CertificateContour.Name: contour{options},
 		journal.CertificateKubeletClient.Name: kubeletClient{options},
-	}
-	return s
+	}}
 }
 
 // SecretRef names a Secret.
@@ -115,8 +91,8 @@ type bundle interface {
 	foreign(held []held) bool
 	// consistent says which certificates do not belong together, or "".
 	consistent(held []held) string
-	// due says why they must be renewed, or "". Its error is about something outside the Secrets.
-	due(held []held, now time.Time) (why string, err error)
+	// original returns what the certificate is a copy of, nil for none.
+	original(held []held) (*journal.CertificateOriginal, error)
 	// ready returns an error if the certificates cannot be renewed.
 	ready(ctx context.Context, held []held, now time.Time) error
 	// renew sets the new content of the Secrets.
@@ -201,7 +177,7 @@ func (s *Store) Clock() error {
 
 // facts returns the facts of the Secrets.
 func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
-	facts := journal.CertificateFacts{Unrenewed: s.options.Off}
+	facts := journal.CertificateFacts{Version: journal.CertificateFactsVersion, Unrenewed: s.options.Off}
 	for i := range all {
 		if err := all[i].certificates(&facts); err != nil && facts.Unreadable == "" {
 			facts.Unreadable = err.Error()
@@ -224,11 +200,11 @@ func (s *Store) facts(b bundle, all []held) journal.CertificateFacts {
 	if facts.Unreadable != "" {
 		return facts
 	}
-	why, err := b.due(all, now)
+	original, err := b.original(all)
 	if err != nil {
 		facts.Unreadable = err.Error()
 	}
-	facts.Due, facts.Why = why != "", why
+	facts.Original = original
 	return facts
 }
 
@@ -263,32 +239,6 @@ func (h *held) early(now time.Time) string {
 		return of(h.of.ca, h.ca)
 	}
 	return ""
-}
-
-// expires says when the first of the certificates expires, if one expires within the TTL, or "".
-func (o Options) expires(all []held, now time.Time) string {
-	var first, due *x509.Certificate
-	for _, h := range all {
-		for _, certificate := range append(slices.Clone(h.chain), h.ca) {
-			if certificate == nil {
-				continue
-			}
-			if first == nil || certificate.NotAfter.Before(first.NotAfter) {
-				first = certificate
-			}
-			if certificates.Due(certificate, now, o.TTL) && (due == nil || certificate.NotAfter.Before(due.NotAfter)) {
-				due = certificate
-			}
-		}
-	}
-	switch {
-	case first != nil && first.NotAfter.Equal(o.AskedEnd) && !now.Before(first.NotAfter.Add(-o.TTL)):
-	case due != nil:
-		first = due
-	default:
-		return ""
-	}
-	return "the first certificate expires at " + first.NotAfter.UTC().Format(time.RFC3339) + ", which is within " + o.TTL.String()
 }
 
 // maxReported is how many certificates of an unexpected chain are reported.
@@ -341,9 +291,12 @@ func (s *Store) Ready(ctx context.Context, of journal.Subject) error {
 	return s.bundles[of.Name].ready(ctx, all, time.Now())
 }
 
+// Due reports whether certificates must be renewed, and why.
+type Due func(facts journal.CertificateFacts) (why string, due bool)
+
 // Renewed says which certificates are not renewed yet, or "". They are renewed if none is due and they belong
 // together.
-func (s *Store) Renewed(ctx context.Context, of journal.Subject) (facts journal.CertificateFacts, lacks string, err error) {
+func (s *Store) Renewed(ctx context.Context, of journal.Subject, due Due) (facts journal.CertificateFacts, lacks string, err error) {
 	facts, all, err := s.read(ctx, of)
 	switch {
 	case err != nil:
@@ -352,24 +305,25 @@ func (s *Store) Renewed(ctx context.Context, of journal.Subject) (facts journal.
 		return facts, facts.Unreadable, nil
 	case facts.Foreign:
 		return facts, "", nil // a customer has replaced it
-	case facts.Due:
-		return facts, facts.Why, nil
+	}
+	if why, is := due(facts); is {
+		return facts, why, nil
 	}
 	return facts, s.bundles[of.Name].consistent(all), nil
 }
 
 // Renew writes new certificates into the Secrets, each only if the Secret has not changed since it was read. It
 // changes nothing if they are renewed already, or are not EKCO's to renew.
-func (s *Store) Renew(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error) {
+func (s *Store) Renew(ctx context.Context, of journal.Subject, due Due) (journal.CertificateFacts, error) {
 	facts, all, err := s.read(ctx, of)
 	if err != nil {
 		return facts, err
 	}
 	b := s.bundles[of.Name]
-	switch {
+	switch _, is := due(facts); {
 	case facts.Unreadable != "":
 		return facts, fmt.Errorf("renew %s %s: %s", of.Kind, of.Name, facts.Unreadable)
-	case facts.Foreign, !facts.Due && b.consistent(all) == "":
+	case facts.Foreign, !is && b.consistent(all) == "":
 		return facts, nil
 	}
 	before := contents(all)

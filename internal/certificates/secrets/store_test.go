@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	fsmcertificates "github.com/replicatedhq/ekco/fsm/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/certificates/certificatestest"
 	"github.com/replicatedhq/ekco/internal/certificates/secrets"
@@ -33,6 +34,16 @@ func within(t *testing.T, test func(t *testing.T, c *certificatestest.Cluster)) 
 	})
 }
 
+// due is the rule of EKCO itself.
+func due(facts journal.CertificateFacts) (why string, due bool) {
+	return fsmcertificates.Policy{TTL: 30 * day}.Due(facts, journal.CertificateInput{}, time.Now())
+}
+
+func isDue(facts journal.CertificateFacts) bool {
+	_, is := due(facts)
+	return is
+}
+
 func soon() time.Time { return time.Now().Add(time.Hour) }
 
 func read(t *testing.T, c *certificatestest.Cluster, of journal.Subject) journal.CertificateFacts {
@@ -48,15 +59,15 @@ func TestTheRegistrysCertificateIsSignedByTheClusterAndAllElseStaysInItsSecret(t
 	within(t, func(t *testing.T, c *certificatestest.Cluster) {
 		c.InstallRegistry(soon(), 0)
 		before, old := c.Object(certificatestest.RegistrySecret), c.Held(certificatestest.RegistrySecret, "registry.crt")
-		if facts := read(t, c, journal.CertificateRegistry); !facts.Due || facts.Within != journal.Within1Day || facts.Certificates[0].At != "Secret kurl/registry-pki (registry.crt)" {
+		if facts := read(t, c, journal.CertificateRegistry); !isDue(facts) || facts.Within != journal.Within1Day || facts.Certificates[0].At != "Secret kurl/registry-pki (registry.crt)" {
 			t.Errorf("the facts are %+v", facts)
 		}
-		facts, err := c.Store().Renew(t.Context(), journal.CertificateRegistry)
+		facts, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due)
 		if err != nil {
 			t.Fatal(err)
 		}
 		renewed := c.Held(certificatestest.RegistrySecret, "registry.crt")
-		if facts.Due || facts.Unreadable != "" || facts.Within != "" || facts.Certificates[0].Fingerprint != certificates.Fingerprint(renewed) {
+		if isDue(facts) || facts.Unreadable != "" || facts.Within != "" || facts.Certificates[0].Fingerprint != certificates.Fingerprint(renewed) {
 			t.Errorf("afterwards the facts are %+v", facts)
 		}
 		if err := renewed.CheckSignatureFrom(c.CA.Certificate); err != nil || !renewed.NotAfter.Equal(time.Now().Add(certificates.Year).Truncate(time.Second)) {
@@ -93,7 +104,7 @@ func TestTheRegistrysCertificateIsRenewedDuringACARotation(t *testing.T) {
 			if err := c.Store().Ready(t.Context(), journal.CertificateRegistry); (err == nil) != trusted {
 				t.Errorf("signed by %s: %v", signer, err)
 			}
-			_, err := c.Store().Renew(t.Context(), journal.CertificateRegistry)
+			_, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due)
 			if now := certificates.SignedBy(c.Held(certificatestest.RegistrySecret, "registry.crt"), c.CA.Certificate); (err == nil) != trusted || now != trusted {
 				t.Errorf("signed by %s: renewed by the CA with the key: %t: %v", signer, now, err)
 			}
@@ -105,8 +116,8 @@ func TestContourAndEnvoyAreRenewedTogetherByANewCA(t *testing.T) {
 	within(t, func(t *testing.T, c *certificatestest.Cluster) {
 		c.InstallContour(soon())
 		old := c.Held(certificatestest.ContourSecret, "ca.crt")
-		facts, err := c.Store().Renew(t.Context(), journal.CertificateContour)
-		if err != nil || facts.Due || len(facts.Certificates) != 4 {
+		facts, err := c.Store().Renew(t.Context(), journal.CertificateContour, due)
+		if err != nil || isDue(facts) || len(facts.Certificates) != 4 {
 			t.Fatalf("%v: %+v", err, facts)
 		}
 		ca := c.Held(certificatestest.ContourSecret, "ca.crt")
@@ -134,13 +145,13 @@ func TestWhatWasHalfWrittenIsRenewedAgain(t *testing.T) {
 			data := object["data"].(map[string]any)
 			data["tls.crt"], data["tls.key"] = base64.StdEncoding.EncodeToString(crt), base64.StdEncoding.EncodeToString(key)
 		})
-		if _, lacks, err := c.Store().Renewed(t.Context(), journal.CertificateContour); err != nil || !strings.Contains(lacks, "Secret projectcontour/envoycert is not signed by the CA in Secret projectcontour/contourcert") {
+		if _, lacks, err := c.Store().Renewed(t.Context(), journal.CertificateContour, due); err != nil || !strings.Contains(lacks, "Secret projectcontour/envoycert is not signed by the CA in Secret projectcontour/contourcert") {
 			t.Errorf("%v: %q", err, lacks)
 		}
-		if _, err := c.Store().Renew(t.Context(), journal.CertificateContour); err != nil {
+		if _, err := c.Store().Renew(t.Context(), journal.CertificateContour, due); err != nil {
 			t.Fatal(err)
 		}
-		if _, lacks, err := c.Store().Renewed(t.Context(), journal.CertificateContour); err != nil || lacks != "" {
+		if _, lacks, err := c.Store().Renewed(t.Context(), journal.CertificateContour, due); err != nil || lacks != "" {
 			t.Errorf("%v: %q", err, lacks)
 		}
 	})
@@ -149,14 +160,14 @@ func TestWhatWasHalfWrittenIsRenewedAgain(t *testing.T) {
 func TestWhatIsNotEKCOsToRenewStaysAsItIs(t *testing.T) {
 	within(t, func(t *testing.T, c *certificatestest.Cluster) {
 		c.InstallKurlProxy(soon(), "admin.example.com")
-		if facts := read(t, c, journal.CertificateKurlProxy); !facts.Foreign || facts.Due || facts.Unrenewed == "" || facts.Within != journal.Within1Day {
+		if facts := read(t, c, journal.CertificateKurlProxy); !facts.Foreign || isDue(facts) || facts.Unrenewed == "" || facts.Within != journal.Within1Day {
 			t.Errorf("the facts are %+v", facts)
 		}
-		if _, err := c.Store().Renew(t.Context(), journal.CertificateKurlProxy); err != nil || len(c.Effects()) != 0 {
+		if _, err := c.Store().Renew(t.Context(), journal.CertificateKurlProxy, due); err != nil || len(c.Effects()) != 0 {
 			t.Errorf("%v: %v", err, c.Effects())
 		}
 		c.InstallRegistry(time.Now().Add(31*day), 0)
-		if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry); err != nil || len(c.Effects()) != 0 {
+		if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due); err != nil || len(c.Effects()) != 0 {
 			t.Errorf("%v: %v", err, c.Effects())
 		}
 	})
@@ -186,10 +197,10 @@ func TestACustomersOwnMayBeOddAndItsEndIsKnown(t *testing.T) {
 		} {
 			c.Put(certificatestest.KurlProxySecret, certificatestest.Secret(map[string][]byte{"tls.crt": data[0], "tls.key": data[1]}))
 			facts := read(t, c, journal.CertificateKurlProxy)
-			if !facts.Foreign || facts.Unreadable != "" || facts.Due || facts.Within != journal.Within1Day || len(facts.Certificates) > 10 {
+			if !facts.Foreign || facts.Unreadable != "" || isDue(facts) || facts.Within != journal.Within1Day || len(facts.Certificates) > 10 {
 				t.Errorf("%s: the facts are %+v", name, facts)
 			}
-			if _, err := c.Store().Renew(t.Context(), journal.CertificateKurlProxy); err != nil || len(c.Effects()) != 0 {
+			if _, err := c.Store().Renew(t.Context(), journal.CertificateKurlProxy, due); err != nil || len(c.Effects()) != 0 {
 				t.Errorf("%s: %v: %v", name, err, c.Effects())
 			}
 		}
@@ -201,7 +212,7 @@ func TestWhatKURLGeneratedAndCannotBeReadIsNoCustomersOwn(t *testing.T) {
 		crt, key := proxySecret(t, certificates.KurlProxyHost)
 		for name, content := range map[string][]byte{"none": []byte("x"), "text behind": append(crt, "x"...)} {
 			c.Put(certificatestest.KurlProxySecret, certificatestest.Secret(map[string][]byte{"tls.crt": content, "tls.key": key}))
-			if facts := read(t, c, journal.CertificateKurlProxy); facts.Foreign || facts.Unreadable == "" || facts.Due {
+			if facts := read(t, c, journal.CertificateKurlProxy); facts.Foreign || facts.Unreadable == "" || isDue(facts) {
 				t.Errorf("%s: the facts are %+v", name, facts)
 			}
 		}
@@ -215,7 +226,7 @@ func TestWhatIsNotValidYetIsSaidAndNotRenewed(t *testing.T) {
 		} {
 			c.InstallRegistry(time.Now().Add(certificates.Year+early), 0)
 			facts := read(t, c, journal.CertificateRegistry)
-			if !strings.Contains(facts.Unreadable, want) || (facts.Unreadable == "") != (want == "") || facts.Due {
+			if !strings.Contains(facts.Unreadable, want) || (facts.Unreadable == "") != (want == "") || isDue(facts) {
 				t.Errorf("%s early: the facts are %+v", early, facts)
 			}
 			if want != "" && !strings.HasSuffix(facts.Unreadable, "; check the clock; if it is right, recreate the certificate") {
@@ -237,8 +248,8 @@ func TestTheProxysOwnKeepsItsNames(t *testing.T) {
 	within(t, func(t *testing.T, c *certificatestest.Cluster) {
 		c.InstallKurlProxy(soon(), "")
 		old := c.Held(certificatestest.KurlProxySecret, "tls.crt")
-		facts, err := c.Store().Renew(t.Context(), journal.CertificateKurlProxy)
-		if err != nil || facts.Due || facts.Foreign || len(facts.Certificates) != 2 {
+		facts, err := c.Store().Renew(t.Context(), journal.CertificateKurlProxy, due)
+		if err != nil || isDue(facts) || facts.Foreign || len(facts.Certificates) != 2 {
 			t.Fatalf("%v: %+v", err, facts)
 		}
 		if diff := cmp.Diff(certificates.Names(old), certificates.Names(c.Held(certificatestest.KurlProxySecret, "tls.crt"))); diff != "" {
@@ -285,10 +296,10 @@ func TestWhatIsWrongWithASecretIsSaidWithItsKeyAndNothingIsWritten(t *testing.T)
 			c.InstallRegistry(soon(), 0)
 			c.Edit(certificatestest.RegistrySecret, func(object map[string]any) { change(object["data"].(map[string]any)) })
 			facts := read(t, c, journal.CertificateRegistry)
-			if !strings.Contains(facts.Unreadable, want) || strings.Contains(facts.Unreadable, "secret") || facts.Due {
+			if !strings.Contains(facts.Unreadable, want) || strings.Contains(facts.Unreadable, "secret") || isDue(facts) {
 				t.Errorf("the facts are %+v, want %q", facts, want)
 			}
-			if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry); err == nil || !strings.Contains(err.Error(), want) || len(c.Effects()) != 0 {
+			if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due); err == nil || !strings.Contains(err.Error(), want) || len(c.Effects()) != 0 {
 				t.Errorf("%v: %v", err, c.Effects())
 			}
 		})
@@ -330,7 +341,7 @@ func TestWithClocksFarApartNothingIsConcluded(t *testing.T) {
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s ahead: %v", ahead, err)
 			}
-			if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry); (err == nil) != (want == "") {
+			if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due); (err == nil) != (want == "") {
 				t.Errorf("%s ahead: %v", ahead, err)
 			}
 		}
@@ -347,7 +358,7 @@ func TestWhoWroteMeanwhileIsNotOverwritten(t *testing.T) {
 			c.BeforeEffect = nil
 			c.Put(certificatestest.KurlProxySecret, certificatestest.KurlProxy(t, soon(), "admin.example.com"))
 		}
-		if _, err := c.Store().Renew(t.Context(), journal.CertificateKurlProxy); !errors.Is(kube.Sentinel(err), kube.ErrConflict) {
+		if _, err := c.Store().Renew(t.Context(), journal.CertificateKurlProxy, due); !errors.Is(kube.Sentinel(err), kube.ErrConflict) {
 			t.Errorf("got %v", err)
 		}
 		if name := c.Held(certificatestest.KurlProxySecret, "tls.crt").Subject.CommonName; name != "admin.example.com" {
@@ -359,14 +370,14 @@ func TestWhoWroteMeanwhileIsNotOverwritten(t *testing.T) {
 func TestACAThatEndsMakesBothOfItsCertificatesDue(t *testing.T) {
 	within(t, func(t *testing.T, c *certificatestest.Cluster) {
 		c.InstallContour(time.Now().Add(300 * day))
-		if facts := read(t, c, journal.CertificateContour); facts.Due {
+		if facts := read(t, c, journal.CertificateContour); isDue(facts) {
 			t.Errorf("the facts are %+v", facts)
 		}
 		ca := certificatestest.CA(t, "Project Contour", soon()) // with the same key
 		c.Edit(certificatestest.ContourSecret, func(object map[string]any) {
 			object["data"].(map[string]any)["ca.crt"] = base64.StdEncoding.EncodeToString(certificates.EncodeChain(ca.Certificate))
 		})
-		if facts := read(t, c, journal.CertificateContour); !facts.Due || facts.Within != journal.Within1Day {
+		if facts := read(t, c, journal.CertificateContour); !isDue(facts) || facts.Within != journal.Within1Day {
 			t.Errorf("the facts are %+v", facts)
 		}
 	})
@@ -375,7 +386,7 @@ func TestACAThatEndsMakesBothOfItsCertificatesDue(t *testing.T) {
 func TestAPodThatEndsIsNotWaitedFor(t *testing.T) {
 	within(t, func(t *testing.T, c *certificatestest.Cluster) {
 		c.InstallRegistry(soon(), 2)
-		if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry); err != nil {
+		if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"registry-1", "registry-2"} {
@@ -398,7 +409,7 @@ func TestOnlyPodsWithTheOldCertificateAreRestarted(t *testing.T) {
 		if err != nil || len(pods) != 2 {
 			t.Fatalf("%v: %v", err, pods)
 		}
-		if _, err := store.Renew(t.Context(), of); err != nil {
+		if _, err := store.Renew(t.Context(), of, due); err != nil {
 			t.Fatal(err)
 		}
 		c.Pod("kurl", "registry", "registry-3", certificatestest.RegistrySecret, "registry.crt")
@@ -592,7 +603,7 @@ func TestACAInAFileIsShownAndNotRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	facts, err := secrets.ReadCA(t.Context(), dir, "etcd/ca.crt", now)
-	if err != nil || len(facts.Certificates) != 3 || facts.Within != journal.Within7Days || facts.Unrenewed == "" || facts.Unreadable != "" || facts.Due {
+	if err != nil || len(facts.Certificates) != 3 || facts.Within != journal.Within7Days || facts.Unrenewed == "" || facts.Unreadable != "" {
 		t.Errorf("%v: %+v", err, facts)
 	}
 	if _, err := secrets.ReadCA(t.Context(), dir, "ca.crt", now); !errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
@@ -633,7 +644,7 @@ func TestARetryWritesWhatTheFirstTryMade(t *testing.T) {
 					c.Edit(certificatestest.EnvoySecret, func(object map[string]any) { object["touched"] = true })
 				}
 			}
-			if _, err := store.Renew(t.Context(), journal.CertificateContour); !errors.Is(kube.Sentinel(err), kube.ErrConflict) {
+			if _, err := store.Renew(t.Context(), journal.CertificateContour, due); !errors.Is(kube.Sentinel(err), kube.ErrConflict) {
 				t.Fatalf("got %v", err)
 			}
 			first := c.Held(certificatestest.ContourSecret, "ca.crt")
@@ -641,13 +652,13 @@ func TestARetryWritesWhatTheFirstTryMade(t *testing.T) {
 				_, envoy := certificatestest.Contour(t, time.Now().Add(2*time.Hour))
 				c.Put(certificatestest.EnvoySecret, envoy)
 			}
-			if _, err := store.Renew(t.Context(), journal.CertificateContour); err != nil {
+			if _, err := store.Renew(t.Context(), journal.CertificateContour, due); err != nil {
 				t.Fatal(err)
 			}
 			if same := c.Held(certificatestest.ContourSecret, "ca.crt").Equal(first); same == changed {
 				t.Errorf("with Envoy's Secret changed (%v) the CA is the same: %v", changed, same)
 			}
-			if _, lacks, err := store.Renewed(t.Context(), journal.CertificateContour); err != nil || lacks != "" {
+			if _, lacks, err := store.Renewed(t.Context(), journal.CertificateContour, due); err != nil || lacks != "" {
 				t.Errorf("%v: %s", err, lacks)
 			}
 		})
@@ -662,7 +673,7 @@ func TestTheRegistryWaitsForWhoCanSign(t *testing.T) {
 		if err := c.Store().Ready(t.Context(), journal.CertificateRegistry); !errors.Is(err, certificates.ErrExternalCA) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry); !errors.Is(err, certificates.ErrExternalCA) {
+		if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due); !errors.Is(err, certificates.ErrExternalCA) {
 			t.Errorf("got %v", err)
 		}
 		if err := c.Store().Ready(t.Context(), journal.CertificateKurlProxy); err != nil {

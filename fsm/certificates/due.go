@@ -1,0 +1,90 @@
+package certificates
+
+import (
+	"time"
+
+	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// IsDue reports whether ttl or less remains of a certificate's validity. Unless an administrator asks, ttl
+// counts for at most two thirds of the certificate's life, so that a new one is never due.
+func IsDue(notBefore, notAfter, now time.Time, ttl time.Duration, asked bool) bool {
+	if life := notAfter.Sub(notBefore); !asked {
+		ttl = min(ttl, life/3*2)
+	}
+	return !now.Before(notAfter.Add(-ttl))
+}
+
+// Due reports whether the certificates must be renewed, and why. The input is that of the renewal, or zero.
+// If an administrator has set its TTL, even new certificates are due until the first one expires at another time
+// than at the request. The new one may expire earlier: EKCO's certificates are valid for a year.
+func (p Policy) Due(facts journal.CertificateFacts, input journal.CertificateInput, now time.Time) (why string, due bool) {
+	switch {
+	case facts.Version < journal.CertificateFactsVersion:
+		return facts.RecordedWhy, facts.RecordedDue
+	case facts.Foreign, facts.On == nil && facts.Unreadable != "", facts.On != nil && facts.On.ClockAhead != 0:
+		return "", false
+	case facts.Original != nil && len(facts.Certificates) > 0:
+		return isBetter(*facts.Original, facts.Certificates[0])
+	}
+	ttl := p.TTL
+	if input.TTL > 0 {
+		ttl = time.Duration(input.TTL)
+	}
+	asked, end := input.TTL > 0 && facts.Ends().Equal(input.Ends), time.Time{}
+	for _, one := range facts.Certificates {
+		if IsDue(one.NotBefore, one.NotAfter, now, ttl, asked) && (!due || one.NotAfter.Before(end)) {
+			due, end = true, one.NotAfter
+		}
+	}
+	if due {
+		why = "the first certificate expires at " + fsm.Stamp(end) + ", which is within " + ttl.String()
+	}
+	return why, due
+}
+
+// minLonger is how much longer an original must be valid than its copy. All primaries have one of their own
+// and renew it at different times: none is better only for that.
+const minLonger = 24 * time.Hour
+
+// isBetter reports whether a copy must be replaced by the original, and why.
+func isBetter(original journal.CertificateOriginal, copied journal.Certificate) (why string, is bool) {
+	has := "the primary has one that expires at " + fsm.Stamp(original.NotAfter)
+	switch {
+	case original.Fingerprint == copied.Fingerprint:
+		return "", false
+	case !original.CopySigned && original.Signed:
+		return "the cluster's CA has not signed it; " + has, true
+	}
+	return has, original.NotAfter.Sub(copied.NotAfter) > minLonger
+}
+
+// whyDue reports whether the certificates must be renewed by the settings, and why.
+func whyDue(t *fsm.Thing, w *fsm.World) (why string, due bool) {
+	p, _ := w.PolicyOf(Machine).(Policy)
+	return p.Due(of(t).Facts, journal.CertificateInput{}, w.Now)
+}
+
+func renewalDue(t *fsm.Thing, w *fsm.World) bool {
+	_, due := whyDue(t, w)
+	return due
+}
+
+// Outdated implements [fsm.Machine]: a renewal that has not begun ends if the certificates are not due any
+// more. A command that works without an operator does not know the operator's rotate_certs_ttl.
+func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
+	facts := of(t).Facts
+	switch rec.Kind {
+	case journal.ActionLookAtCertificates:
+		return ""
+	case journal.ActionRenewCertificate:
+		if input, err := journal.InputOf[journal.CertificateInput](rec.Request); err != nil || input.TTL != 0 || facts.Unreadable != "" {
+			return ""
+		}
+	}
+	if len(rec.Steps) > 0 || t.FactsSeq == 0 || w.Policy.Passive || renewalDue(t, w) {
+		return ""
+	}
+	return "the certificates need not be renewed any more; the first expires at " + fsm.Stamp(facts.Ends())
+}

@@ -30,16 +30,6 @@ func (f MonitoringFacts) Of(uid string) MonitoringFacts {
 	return f
 }
 
-// MonitoringReplicas returns how many replicas the Prometheus or the Alertmanager shall have
-// where there are so many nodes, ready or not.
-func MonitoringReplicas(of Subject, nodes int) int {
-	most := 2
-	if of.Kind == MonitoringAlertmanager.Kind {
-		most = 3
-	}
-	return min(most, nodes)
-}
-
 // MonitoringInput is the input of a scale-monitoring: how many replicas there shall be,
 // because there are so many nodes.
 type MonitoringInput struct {

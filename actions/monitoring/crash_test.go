@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	fsmmonitoring "github.com/replicatedhq/ekco/fsm/monitoring"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/internal/monitoring"
@@ -34,7 +35,7 @@ func scaled(content string, replicas int, meanwhile func(objects *kubesim.Object
 		})
 		return actionstest.Stage{
 			Kinds: func(f *actionstest.Fuse) []actions.Definition {
-				return f.Mortal(New(monitoring.NewClient(objects), cluster, func() {}))
+				return f.Mortal(New(monitoring.NewClient(objects), cluster, fsmmonitoring.Replicas, func() {}))
 			},
 			Outcome: func() string { return outcome(w.T, objects, of) },
 		}
@@ -88,12 +89,12 @@ func TestTheCrashMatrix(t *testing.T) { scenes().Run(t) }
 func TestTheChangeTakesNoDomain(t *testing.T) {
 	record := journal.ActionRecord{Subject: journal.MonitoringPrometheus}
 	record.Request.Input = journal.MonitoringInput{Replicas: 2}
-	plan, err := New(monitoring.NewClient(nil), nil, nil).Plan(t.Context(), record)
+	plan, err := New(monitoring.NewClient(nil), nil, nil, nil).Plan(t.Context(), record)
 	if err != nil || plan.Steps[0].Domains == nil || len(plan.Steps[0].Domains) != 0 || plan.Steps[0].Timeout == 0 {
 		t.Errorf("%v: the plan is %+v", err, plan)
 	}
 	record.Request.Input = journal.MonitoringInput{}
-	if _, err := New(monitoring.NewClient(nil), nil, nil).Plan(t.Context(), record); err == nil {
+	if _, err := New(monitoring.NewClient(nil), nil, nil, nil).Plan(t.Context(), record); err == nil {
 		t.Error("a plan for no replicas at all")
 	}
 }
@@ -105,7 +106,7 @@ func TestWhatIsGoneOrCannotBeReadIsSaid(t *testing.T) {
 	record.Request.Input = journal.MonitoringInput{Replicas: 2, Nodes: 2}
 	check := func(kind actions.VerdictKind, key string) {
 		t.Helper()
-		verdict := New(monitoring.NewClient(objects), cluster, nil).Preflights[MonitoringStillThere].Check(t.Context(), record)
+		verdict := New(monitoring.NewClient(objects), cluster, fsmmonitoring.Replicas, nil).Preflights[MonitoringStillThere].Check(t.Context(), record)
 		if verdict.Kind != kind || verdict.Key != key {
 			t.Errorf("got %+v, want %s about %q", verdict, kind, key)
 		}

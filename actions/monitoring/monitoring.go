@@ -27,14 +27,17 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
+// Replicas returns how many replicas an object must have with so many nodes.
+type Replicas func(of journal.Subject, nodes int) int
+
 // New returns the action that sets the replicas of one object. changed is called when it
 // has, so that the change is looked at.
-func New(api monitoring.API, nodes Nodes, changed func()) actions.Definition {
+func New(api monitoring.API, nodes Nodes, replicas Replicas, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleMonitoring, Noun: "scaling", Expendable: true,
 		Plan:       plan,
 		Steps:      map[string]actions.Step{journal.StepSetReplicas: setReplicas(api, changed)},
-		Preflights: map[string]actions.Preflight{MonitoringStillThere: stillThere{of(api), nodes}},
+		Preflights: map[string]actions.Preflight{MonitoringStillThere: stillThere{of(api), nodes, replicas}},
 	}
 }
 
@@ -62,7 +65,8 @@ func of(api monitoring.API) object.Object[journal.MonitoringFacts] {
 
 type stillThere struct {
 	object.Object[journal.MonitoringFacts]
-	nodes Nodes
+	nodes    Nodes
+	replicas Replicas
 }
 
 // Check implements [actions.Preflight].
@@ -73,7 +77,7 @@ func (p stillThere) Check(ctx context.Context, record journal.ActionRecord) acti
 	return p.stillAsked(ctx, record)
 }
 
-// stillAsked judges by the nodes that there are now, as the machine does.
+// stillAsked judges by the nodes that there are now.
 func (p stillThere) stillAsked(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	asked, err := journal.InputOf[journal.MonitoringInput](record.Request)
 	if err != nil {
@@ -83,7 +87,7 @@ func (p stillThere) stillAsked(ctx context.Context, record journal.ActionRecord)
 	if err != nil {
 		return actions.Hold("cannot tell how many nodes there are: " + err.Error()).About("nodes unread")
 	}
-	if shall := journal.MonitoringReplicas(record.Subject, len(nodes)); shall != asked.Replicas {
+	if shall := p.replicas(record.Subject, len(nodes)); shall != asked.Replicas {
 		return actions.Abandon(fmt.Sprintf("there are %s now, so it should have %s, not %d",
 			words.Count(len(nodes), "node"), words.Count(shall, "replica"), asked.Replicas)).About("nodes")
 	}

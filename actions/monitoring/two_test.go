@@ -6,6 +6,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	fsmmonitoring "github.com/replicatedhq/ekco/fsm/monitoring"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
@@ -19,7 +20,7 @@ func TestTwoEKCOsScaleOnce(t *testing.T) {
 		of.UID = objects.Put(monitoring.Ref(of), `{"spec":{"replicas":1}}`)
 		objects.SetLatency(time.Second)
 		other := actionstest.NewWorld(w.T)
-		definitions := []actions.Definition{New(monitoring.NewClient(objects), nodes(2), func() {})}
+		definitions := []actions.Definition{New(monitoring.NewClient(objects), nodes(2), fsmmonitoring.Replicas, func() {})}
 		for _, each := range []*actionstest.World{w, other} {
 			each.Request(of, journal.ActionRequested{
 				Kind: journal.ActionScaleMonitoring, Input: journal.MonitoringInput{Replicas: 2, Nodes: 2},

@@ -19,7 +19,7 @@ func monitoringOf(c cluster) ring.Capability {
 		Fsm:   fsmmonitoring.Capability(),
 		Words: fsmmonitoring.Words,
 		Actions: func(cluster kube.API) []actions.Definition {
-			return []actions.Definition{actionsmonitoring.New(api, cluster, nudge.Look)}
+			return []actions.Definition{actionsmonitoring.New(api, cluster, fsmmonitoring.Replicas, nudge.Look)}
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(sources.New(api, fsmmonitoring.Known(s))...)

@@ -73,10 +73,20 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	return true
 }
 
+// Replicas returns how many replicas the Prometheus or the Alertmanager must have with so many nodes,
+// ready or not.
+func Replicas(of journal.Subject, nodes int) int {
+	most := 2
+	if of.Kind == journal.MonitoringAlertmanager.Kind {
+		most = 3
+	}
+	return min(most, nodes)
+}
+
 // wanted returns how many replicas the nodes allow; zero as long as no node is known.
 func wanted(t *fsm.Thing, w *fsm.World) (replicas, nodes int) {
 	nodes, _ = w.Count("node")
-	return journal.MonitoringReplicas(t.Subject, nodes), nodes
+	return Replicas(t.Subject, nodes), nodes
 }
 
 func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {

@@ -24,7 +24,7 @@ func monitored(e *estate) Capability {
 	return Capability{
 		Fsm: fsmmonitoring.Capability(), Words: fsmmonitoring.Words,
 		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionsmonitoring.New(api, e, nudge.Look)}
+			return []actions.Definition{actionsmonitoring.New(api, e, fsmmonitoring.Replicas, nudge.Look)}
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(monitoringsources.New(api, fsmmonitoring.Known(s))...)

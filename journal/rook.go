@@ -188,16 +188,6 @@ type RookNode struct {
 // CrushName is what Rook calls a machine in the CRUSH map, where there are no dots.
 func CrushName(hostname string) string { return strings.ReplaceAll(hostname, ".", "-") }
 
-// Raises reports whether a number is to be more than it was.
-func (c RookChange) Raises() bool {
-	for _, number := range c.Numbers {
-		if number.To > number.From {
-			return true
-		}
-	}
-	return false
-}
-
 // From and To say what the numbers are and shall be, for people.
 func (c RookChange) From() string { return c.numbers(func(n RookNumber) int { return n.From }) }
 

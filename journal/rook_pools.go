@@ -18,19 +18,6 @@ func (n RookNames) Make(of Subject, place, pool string) bool {
 	return named(of, place, pool)
 }
 
-// At are those of some numbers, nil for none.
-func (n RookNames) At(numbers map[string]RookNumber) (at RookNames) {
-	for place := range numbers {
-		if name, own := n[place]; own {
-			if at == nil {
-				at = RookNames{}
-			}
-			at[place] = name
-		}
-	}
-	return at
-}
-
 // named knows the names that Rook gives.
 func named(of Subject, place, pool string) bool {
 	_, name, _ := strings.Cut(of.Name, "/")
@@ -50,34 +37,3 @@ func named(of Subject, place, pool string) bool {
 
 // storeData is the pool of an object store's data; all its others are for what is known of it.
 func storeData(name string) string { return name + ".rgw.buckets.data" }
-
-// MadeOf returns the pools of Ceph that are made of the place in the custom resource with those
-// names.
-func (f *CephFacts) MadeOf(of Subject, names RookNames, place string) (pools []CephPool) {
-	if f == nil {
-		return nil
-	}
-	for _, pool := range f.Pools {
-		if names.Make(of, place, pool.Name) {
-			pools = append(pools, pool)
-		}
-	}
-	return pools
-}
-
-// CephIsShort reports whether the code of Ceph's health says that there is little room, or none.
-func CephIsShort(code string) bool {
-	switch code {
-	case "OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL", "POOL_NEARFULL", "POOL_BACKFILLFULL", "POOL_FULL", "PG_BACKFILL_FULL", "PG_RECOVERY_FULL":
-		return true
-	}
-	return false
-}
-
-// HostsWithOSDs are those that have an OSD, whether or not it runs.
-func (f *CephFacts) HostsWithOSDs() []string {
-	if f == nil {
-		return nil
-	}
-	return f.Occupied
-}

@@ -30,13 +30,23 @@ func (p Parts) lower() actions.Definition {
 	}
 }
 
+// lowers reports whether a number must be less than it was.
+func lowers(change journal.RookChange) bool {
+	for _, number := range change.Numbers {
+		if number.To < number.From {
+			return true
+		}
+	}
+	return false
+}
+
 // planLower needs nothing that the request does not say.
 func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	if len(change.Numbers) != 1 || !change.Lowers() || len(change.Gone) == 0 {
+	if len(change.Numbers) != 1 || !lowers(change) || len(change.Gone) == 0 {
 		return journal.Plan{}, fmt.Errorf("plan to lower the copies of %s %s: asked for is to set %s, for the loss of %d hosts, and it must be one number that is lowered for one host at least",
 			record.Subject.Kind, record.Subject.Name, change.To(), len(change.Gone))
 	}

@@ -63,7 +63,7 @@ func (p Parts) setPools() actions.Definition {
 // copies than there may be hosts.
 func (p Parts) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
-		CephPoolsUnchanged: poolsUnchanged{p}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph}, CopiesServe: copiesServe{p.Ceph},
+		CephPoolsUnchanged: poolsUnchanged{p}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph, p.IsShort}, CopiesServe: copiesServe{p.Ceph},
 	}
 	of := p.loweringChecks()
 	for _, name := range safelyLowered() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	fsmrook "github.com/replicatedhq/ekco/fsm/rook"
 	"github.com/replicatedhq/ekco/internal/ceph"
 	"github.com/replicatedhq/ekco/internal/ceph/cephsim"
 	"github.com/replicatedhq/ekco/internal/rook"
@@ -86,7 +87,7 @@ func poolScene(points, from, to int, option ceph.Option) actionstest.Scene {
 
 // over are the actions with another client of Ceph.
 func (e *estate) over(of Ceph) []actions.Definition {
-	return New(Parts{Rook: rook.NewCustom(e.objects), Ceph: of, Nodes: e.kube, Removed: e.removed, Changed: func() {}})
+	return New(Parts{Rook: rook.NewCustom(e.objects), Ceph: of, Nodes: e.kube, Removed: e.removed, IsShort: fsmrook.IsShort, Changed: func() {}})
 }
 
 // mortalCeph is Ceph as one incarnation of the process reaches it: each change is between two

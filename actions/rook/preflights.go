@@ -37,7 +37,7 @@ func needs(of journal.Subject, change journal.RookChange) []string {
 		{len(change.Nodes) > 0, StorageNodesReady},
 		{change.Whole, StorageHostsListed},
 		{change.Hosts > 0, StorageHostsThere},
-		{journal.HasRookPools(of) && change.Raises(), RoomForCopies},
+		{journal.HasRookPools(of) && raises(change), RoomForCopies},
 		{journal.HasRookPools(of) && needed(change) > 1, CopiesServe},
 	} {
 		if need.so {
@@ -47,13 +47,23 @@ func needs(of journal.Subject, change journal.RookChange) []string {
 	return names
 }
 
+// raises reports whether a number must be more than it was.
+func raises(change journal.RookChange) bool {
+	for _, number := range change.Numbers {
+		if number.To > number.From {
+			return true
+		}
+	}
+	return false
+}
+
 func (p Parts) preflights() map[string]actions.Preflight {
 	return map[string]actions.Preflight{
 		RookUnchanged:      unchanged{p.object()},
 		StorageNodesReady:  nodesReady{p.Nodes},
 		StorageHostsListed: hostsListed{p.Ceph, p.object()},
 		StorageHostsThere:  hostsThere{p.Ceph},
-		RoomForCopies:      room{p.Ceph},
+		RoomForCopies:      room{p.Ceph, p.IsShort},
 		CopiesServe:        copiesServe{p.Ceph},
 	}
 }

@@ -41,6 +41,8 @@ type Parts struct {
 	Rook  rook.Resources
 	Ceph  Ceph
 	Nodes Nodes
+	// IsShort reports whether a code of Ceph's health says that there is little room, or none.
+	IsShort func(code string) bool
 	// Removed reports whether Rook was removed with its namespace, so that Ceph never answers
 	// again. A CephCluster that is not there may come back, and its Ceph with it.
 	Removed func(ctx context.Context) bool

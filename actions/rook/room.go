@@ -11,7 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-type room struct{ ceph Ceph }
+type room struct {
+	ceph    Ceph
+	isShort func(code string) bool
+}
 
 // view is what Ceph says of itself.
 type view struct {
@@ -52,7 +55,7 @@ func (p room) Check(ctx context.Context, record journal.ActionRecord) actions.Ve
 	if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	if codes := short(now.health); len(codes) > 0 {
+	if codes := p.short(now.health); len(codes) > 0 {
 		return actions.Hold("Ceph says that it is short of room (" + strings.Join(codes, ", ") + "), and more copies would take more of it; add disks, or delete data").About("short")
 	}
 	if lacks := now.room.Lacks(now.tree, copies); lacks != "" {
@@ -82,9 +85,9 @@ func raised(of journal.Subject, change journal.RookChange, pools []ceph.Pool) (m
 }
 
 // short returns the codes of Ceph's health that say that there is little room, muted or not.
-func short(health ceph.Health) (codes []string) {
+func (p room) short(health ceph.Health) (codes []string) {
 	for _, check := range health.Checks {
-		if journal.CephIsShort(check.Code) {
+		if p.isShort(check.Code) {
 			codes = append(codes, check.Code)
 		}
 	}

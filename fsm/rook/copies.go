@@ -30,7 +30,7 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if len(change.Numbers) == 0 {
 		return wish{}, false
 	}
-	change.Names = now.Names.At(change.Numbers)
+	change.Names = namesAt(now.Names, change.Numbers)
 	why := fmt.Sprintf("min_ceph_pool_replication is %d", p.MinCopies)
 	if shall > p.MinCopies {
 		why = running(count)
@@ -57,7 +57,7 @@ func highest(change journal.RookChange) int {
 // place, and its name; zero if there is none, or nobody knows. Rook would take copies away if it
 // was asked for fewer than that, though for more than before.
 func most(said *journal.CephFacts, of journal.Subject, names journal.RookNames, place string) (size int, pool string) {
-	for _, made := range said.MadeOf(of, names, place) {
+	for _, made := range madeOf(said, of, names, place) {
 		if made.Size > size {
 			size, pool = made.Size, made.Name
 		}

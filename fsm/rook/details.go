@@ -88,7 +88,7 @@ func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
 		if now.Numbers[place] == 0 {
 			line = journal.RookNumberName(place) + ": not set, and Rook has one"
 		}
-		for _, pool := range said.MadeOf(t.Subject, now.Names, place) {
+		for _, pool := range madeOf(said, t.Subject, now.Names, place) {
 			if pool.Size != now.Numbers[place] {
 				line += fmt.Sprintf(", Ceph keeps %s in %s", pool.Name, copies(pool.Size))
 			}

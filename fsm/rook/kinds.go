@@ -124,7 +124,7 @@ func shortOfRoom(w *fsm.World) (codes []string) {
 		return nil
 	}
 	for _, code := range said.Checks {
-		if journal.CephIsShort(code) {
+		if IsShort(code) {
 			codes = append(codes, code)
 		}
 	}

@@ -143,12 +143,12 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 		return wish{}, false
 	}
 	hosts := len(crushOf(of(ceph).Facts))
-	if hosts == 0 || !eachOnAHost(of(ceph).Facts.Ceph.MadeOf(t.Subject, of(t).Now().Names, place)) {
+	if hosts == 0 || !eachOnAHost(madeOf(of(ceph).Facts.Ceph, t.Subject, of(t).Now().Names, place)) {
 		return wish{}, false // no host less keeps it from having its copies, or nobody knows
 	}
 	now := of(t).Now().Numbers[place]
 	gone, since, back := goneSince(of(ceph).Left, of(t).heldSince(place), w)
-	to := max(p.MinCopies, hosts, of(t).Now().Least(place))
+	to := max(p.MinCopies, hosts, least(of(t).Now(), place))
 	if len(gone) == 0 || to >= now {
 		return wish{}, false
 	}
@@ -157,7 +157,7 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 		partly, to, back = with > to, with, nil
 	}
 	change := journal.RookChange{Numbers: map[string]journal.RookNumber{place: {From: now, To: to}}, Gone: gone, Partly: partly, ByCommand: isOld(w)}
-	change.Names = of(t).Now().Names.At(change.Numbers)
+	change.Names = namesAt(of(t).Now().Names, change.Numbers)
 	return wish{
 		kind: journal.ActionLowerCopies, change: change, due: since.Add(settles), kept: back,
 		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it should have %s, and has %s", hostsGone(gone), words.Count(hosts, "host"), change.To(), change.From()),

@@ -121,7 +121,10 @@ func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal
 	}
 	machines := machinesOf(w)
 	said, _ := saidByCeph(w)
-	for _, host := range said.HostsWithOSDs() {
+	if said == nil {
+		return nil
+	}
+	for _, host := range said.Occupied {
 		t := machines[journal.CrushName(host)]
 		if t == nil || known[t.UID] || isPurged(t, w) {
 			continue

@@ -56,7 +56,7 @@ func (c cephs) capabilityOver(objects *rook.Lately, e *estate, off string) Capab
 		Fsm: fsmrook.Capability(), Policy: policy, Words: fsmrook.Words,
 		Actions: func(kube.API) []actions.Definition {
 			return actionsrook.New(actionsrook.Parts{
-				Rook: custom, Ceph: reachedCeph{c.of(e), e}, Nodes: e, Changed: changes.Look,
+				Rook: custom, Ceph: reachedCeph{c.of(e), e}, Nodes: e, IsShort: fsmrook.IsShort, Changed: changes.Look,
 				Removed: func(context.Context) bool { return e.objects.Object(rook.OperatorRef()) == nil },
 			})
 		},

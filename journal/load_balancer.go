@@ -3,7 +3,6 @@ package journal
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"time"
 )
 
@@ -118,11 +117,6 @@ type LoadBalancerInput struct {
 	Trial bool `json:"trial,omitempty"`
 	// Version is the file version of the manifest; requests of earlier versions of EKCO have none.
 	Version string `json:"version,omitempty"`
-}
-
-// Serves reports whether both lead to the same primaries, written in the same way.
-func (i LoadBalancerInput) Serves(other LoadBalancerInput) bool {
-	return slices.Equal(i.Primaries, other.Primaries) && i.Layout == other.Layout
 }
 
 // LoadBalancerOnNode is what a program has left on a node.

@@ -349,8 +349,14 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 		return ""
 	}
 	wanted := sumOf(w).wanted(w, t)
-	if len(wanted.Primaries) == 0 || input.Serves(wanted) && input.Image == wanted.Image {
+	if len(wanted.Primaries) == 0 || sameConfig(input, wanted) && input.Image == wanted.Image {
 		return ""
 	}
 	return "it is out of date; want: " + primariesAre(wanted.Primaries) + ", image " + wanted.Image
+}
+
+// sameConfig reports whether HAProxy has the same configuration by both inputs: the same primaries, and the same way in
+// which EKCO writes the file.
+func sameConfig(a, b journal.LoadBalancerInput) bool {
+	return slices.Equal(a.Primaries, b.Primaries) && a.Layout == b.Layout
 }

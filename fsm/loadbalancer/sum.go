@@ -222,7 +222,7 @@ func overwritten(w *fsm.World) uint64 {
 // event that requires a rewrite.
 func (s *sum) serves(w *fsm.World, t *fsm.Thing) bool {
 	proved := of(t).Proved
-	return proved != nil && proved.Input.Serves(s.wanted(w, t)) && proved.Asked >= s.rewriteAfter()
+	return proved != nil && sameConfig(proved.Input, s.wanted(w, t)) && proved.Asked >= s.rewriteAfter()
 }
 
 // mustWrite reports whether the configuration must be written: HAProxy does not serve as wanted, or it restarted,

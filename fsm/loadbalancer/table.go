@@ -92,7 +92,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 		return fmt.Sprintf("HAProxy has image %s and file version %s, and should have %s and %s", proved.Image, proved.Version, p.Image, b.version(p))
 	case proved.Input.Layout != wanted.Layout:
 		return "this version of EKCO writes its configuration in another way; " + primariesAre(wanted.Primaries)
-	case !proved.Input.Serves(wanted):
+	case !sameConfig(proved.Input, wanted):
 		return fmt.Sprintf("%s, and HAProxy forwards to %s", primariesAre(wanted.Primaries), strings.Join(proved.Input.Primaries, ", "))
 	case proved.Asked < s.overwritten:
 		return "change-load-balancer wrote it, with the primaries at the time of its request; " + primariesAre(wanted.Primaries)

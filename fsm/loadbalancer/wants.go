@@ -127,7 +127,7 @@ func (s *sum) due(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 // mayAgain returns when an action may be requested again, and whether it may be at all.
 func (s *sum) mayAgain(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) (due time.Time, may bool) {
 	b, wanted := of(t), s.wanted(w, t)
-	if t.Last[kind] == nil || b.Tried == nil || !b.Tried.Serves(wanted) || b.Tried.Image != wanted.Image || b.Tried.Version != wanted.Version || b.Asked < s.rewriteAfter() {
+	if t.Last[kind] == nil || b.Tried == nil || !sameConfig(*b.Tried, wanted) || b.Tried.Image != wanted.Image || b.Tried.Version != wanted.Version || b.Asked < s.rewriteAfter() {
 		return time.Time{}, true
 	}
 	return t.Again(kind, w.Policy, backoff)

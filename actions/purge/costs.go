@@ -12,13 +12,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Residents is what a purge asks about what runs on a node. [kube.Client] implements it.
+// Residents is what a purge reads about pods and volumes of a node. [kube.Client] implements it.
 type Residents interface {
 	Residents(ctx context.Context, node string) ([]kube.Resident, error)
 	LocalVolumes(ctx context.Context, hostname string) ([]kube.LocalVolume, error)
 }
 
-// WithResidents has a purge say what becomes of the pods on the node.
+// WithResidents makes a purge report what happens to the node's pods.
 func WithResidents(residents Residents) Option {
 	return func(parts *parts) {
 		node := parts.node.(nodePart)
@@ -27,13 +27,13 @@ func WithResidents(residents Residents) Option {
 	}
 }
 
-// costing is a part that can tell what it costs.
+// costing is a part that can report its costs.
 type costing interface {
-	// costs says what the purge takes away or changes, a line each.
+	// costs returns what the purge removes or changes, a line each.
 	costs(ctx context.Context, facts Facts) []string
 }
 
-// costs says what a purge takes away: of the pods, the control plane and the storage.
+// costs returns what a purge removes of pods, control plane and storage.
 func (d definition) costs(ctx context.Context, record journal.ActionRecord) []string {
 	facts, err := factsOf(record)
 	if err != nil {
@@ -50,30 +50,30 @@ func (d definition) costs(ctx context.Context, record journal.ActionRecord) []st
 	if lines := slices.Concat(told...); len(lines) > 0 {
 		return lines
 	}
-	return []string{"nothing but the Node: no pod runs there and no volume is only there, and it has no part in the control plane or the storage"}
+	return []string{"only the Node: it has no pods, no local volumes, and no part in the control plane or the storage"}
 }
 
-// costs says what becomes of the pods and local volumes of the node.
+// costs returns what happens to the pods and local volumes of the node.
 func (p nodePart) costs(ctx context.Context, facts Facts) []string {
 	if p.residents == nil || !facts.Node.Present {
 		return nil
 	}
 	pods, err := p.residents.Residents(ctx, facts.Node.Name)
 	if err != nil {
-		return []string{fmt.Sprintf("which pods are on it cannot be told: %v", kube.Lacking(err, "list", "pods"))}
+		return []string{fmt.Sprintf("cannot tell which pods are on it: %v", kube.Lacking(err, "list", "pods"))}
 	}
 	volumes, err := p.residents.LocalVolumes(ctx, facts.Node.hostname())
 	if err != nil {
-		return append(movingPods(pods, nil), fmt.Sprintf("which volumes are only on it cannot be told: %v", kube.Lacking(err, "list", "persistentvolumes")))
+		return append(movingPods(pods, nil), fmt.Sprintf("cannot tell which volumes are only on it: %v", kube.Lacking(err, "list", "persistentvolumes")))
 	}
 	return append(movingPods(pods, volumes), lostVolumes(pods, volumes)...)
 }
 
-// maxNamed is how many names a line has.
+// maxNamed is the maximum number of names in a line.
 const maxNamed = 10
 
-// movingPods says which pods start elsewhere, which are not made again, and how many belong to
-// the node itself.
+// movingPods returns which pods start elsewhere, which are not recreated, and how many belong to the node
+// itself.
 func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
 	var move, alone []string
 	own := 0
@@ -82,7 +82,7 @@ func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []strin
 		switch {
 		case pod.Controller.Kind == "DaemonSet", pod.Controller.Kind == "Node":
 			own++
-		case len(boundBy(pod, volumes)) > 0: // told of with its volume
+		case len(boundBy(pod, volumes)) > 0: // listed with its volume
 		case pod.Controller.Kind == "":
 			alone = append(alone, name)
 		default:
@@ -93,15 +93,15 @@ func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []strin
 		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", counted(len(move), "pod moves", "pods move"), listed(move)))
 	}
 	if len(alone) > 0 {
-		lines = append(lines, fmt.Sprintf("%s not made again, since no controller has them: %s", counted(len(alone), "pod is", "pods are"), listed(alone)))
+		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", counted(len(alone), "pod is", "pods are"), listed(alone)))
 	}
 	if own > 0 {
-		lines = append(lines, counted(own, "pod ends", "pods end")+" with the node, of DaemonSets or its own")
+		lines = append(lines, counted(own, "pod ends", "pods end")+" with the node (static, or of a DaemonSet)")
 	}
 	return lines
 }
 
-// lostVolumes says which volumes are lost, and which pods cannot start without them.
+// lostVolumes returns which volumes are lost, and which pods cannot start without them.
 func lostVolumes(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
 	for _, volume := range volumes {
 		var stuck []string
@@ -110,19 +110,19 @@ func lostVolumes(pods []kube.Resident, volumes []kube.LocalVolume) (lines []stri
 				stuck = append(stuck, pod.Namespace+"/"+pod.Name)
 			}
 		}
-		line := "the data of volume " + volume.Name + " is lost, which is only on this node"
+		line := "local volume " + volume.Name + " is lost with its data"
 		if volume.Claim != "" {
 			line += " (claim " + volume.Claim + ")"
 		}
 		if len(stuck) > 0 {
-			line += "; cannot start elsewhere without it: " + listed(stuck)
+			line += "; pods that cannot start without it: " + listed(stuck)
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// boundBy returns the names of the volumes by which the pod is bound to the node.
+// boundBy returns the names of the volumes that bind the pod to the node.
 func boundBy(pod kube.Resident, volumes []kube.LocalVolume) (names []string) {
 	for _, volume := range volumes {
 		if slices.ContainsFunc(pod.Claims, func(claim string) bool { return volume.Claim == pod.Namespace+"/"+claim }) {
@@ -132,14 +132,14 @@ func boundBy(pod kube.Resident, volumes []kube.LocalVolume) (names []string) {
 	return names
 }
 
-// costs says what is left of the control plane.
+// costs returns what is left of the control plane.
 func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 	if facts.Node.Role != journal.RolePrimary {
 		return nil
 	}
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		lines = append(lines, fmt.Sprintf("how many primaries are left cannot be told: %v", kube.Lacking(err, "list", "nodes")))
+		lines = append(lines, fmt.Sprintf("cannot tell how many primaries are left: %v", kube.Lacking(err, "list", "nodes")))
 	} else {
 		left, ready := 0, 0
 		for _, node := range nodes {
@@ -158,15 +158,15 @@ func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 	return append(lines, p.membersLeft(ctx, facts))
 }
 
-// membersLeft says how many more members etcd can lose.
+// membersLeft returns how many more members etcd can lose.
 func (p primaryPart) membersLeft(ctx context.Context, facts Facts) string {
 	api, err := p.plane.Etcd(facts.Etcd.Endpoints)
 	if err != nil {
-		return fmt.Sprintf("how many members of etcd are left cannot be told: %v", err)
+		return fmt.Sprintf("cannot tell how many members of etcd are left: %v", err)
 	}
 	members, err := api.Members(ctx)
 	if err != nil {
-		return fmt.Sprintf("how many members of etcd are left cannot be told: %v", err)
+		return fmt.Sprintf("cannot tell how many members of etcd are left: %v", err)
 	}
 	voters := 0
 	for _, member := range members {
@@ -177,16 +177,16 @@ func (p primaryPart) membersLeft(ctx context.Context, facts Facts) string {
 	return fmt.Sprintf("%s left, of which %d can fail", counted(voters, "member of etcd is", "members of etcd are"), max(0, voters-1)/2)
 }
 
-// costs says which OSDs go, and which pools have too few copies then.
+// costs returns which OSDs are removed, and which pools then have too few copies.
 func (p storagePart) costs(ctx context.Context, facts Facts) []string {
 	if facts.Storage == nil || len(facts.Storage.OSDs) == 0 {
 		return nil
 	}
 	ids := facts.Storage.ids()
-	gone := ceph.Names(ids...) + " with all they hold"
+	gone := ceph.Names(ids...) + " with all their data"
 	tree, err := p.Ceph.Tree(ctx)
 	if err != nil {
-		return []string{gone, fmt.Sprintf("which pools lack copies then cannot be told: %v", err)}
+		return []string{gone, fmt.Sprintf("cannot tell which pools would lack copies: %v", err)}
 	}
 	weight := 0.0
 	for _, id := range ids {
@@ -199,9 +199,9 @@ func (p storagePart) costs(ctx context.Context, facts Facts) []string {
 	}
 	pools, err := p.Ceph.Pools(ctx)
 	if err != nil {
-		return []string{gone, fmt.Sprintf("which pools lack copies then cannot be told: %v", err)}
+		return []string{gone, fmt.Sprintf("cannot tell which pools would lack copies: %v", err)}
 	}
-	return append([]string{gone}, ceph.Short(tree, pools, ids)...)
+	return append([]string{gone}, ceph.LackingCopies(tree, pools, ids)...)
 }
 
 func counted(n int, one, more string) string {
@@ -211,7 +211,7 @@ func counted(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// listed names the first of them.
+// listed joins the first names.
 func listed(names []string) string {
 	slices.Sort(names)
 	if more := len(names) - maxNamed; more > 0 {

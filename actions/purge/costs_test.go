@@ -94,14 +94,14 @@ func TestADryRunSaysWhatIsLost(t *testing.T) {
 		s.ceph.AddPool("replicapool", 3, 2)
 		s.ceph.AddPool("small", 2, 1)
 		want := []string{
-			"osd.3, osd.12, osd.107 with all they hold (3.0 TiB by their weight in the CRUSH map)",
+			"osd.3, osd.12, osd.107 with all their data (3.0 TiB by their weight in the CRUSH map)",
 			"pool replicapool keeps 2 of its 3 copies: 2 hosts with OSDs are left",
 			"2 pods move to other nodes: default/web-0, default/web-1",
-			"1 pod is not made again, since no controller has them: default/shell",
-			"3 pods end with the node, of DaemonSets or its own",
-			"the data of volume pv-1 is lost, which is only on this node (claim default/data-db-0); cannot start elsewhere without it: default/db-0",
-			"the data of volume pv-2 is lost, which is only on this node",
-			"the data of volume pv-3 is lost, which is only on this node (claim other/data-db-0)",
+			"1 pod is not recreated, since no controller owns them: default/shell",
+			"3 pods end with the node (static, or of a DaemonSet)",
+			"local volume pv-1 is lost with its data (claim default/data-db-0); pods that cannot start without it: default/db-0",
+			"local volume pv-2 is lost with its data",
+			"local volume pv-3 is lost with its data (claim other/data-db-0)",
 			"2 primaries are left, 2 of them ready",
 			"2 members of etcd are left, of which 0 can fail",
 		}
@@ -119,8 +119,8 @@ func TestWhatADryRunCannotTellItSays(t *testing.T) {
 		on   resident
 		want string
 	}{
-		"the pods":    {resident{podsErr: errors.New("no answer")}, "which pods are on it cannot be told: no answer"},
-		"the volumes": {resident{volumesErr: errors.New("no answer")}, "which volumes are only on it cannot be told: no answer"},
+		"the pods":    {resident{podsErr: errors.New("no answer")}, "cannot tell which pods are on it: no answer"},
+		"the volumes": {resident{volumesErr: errors.New("no answer")}, "cannot tell which volumes are only on it: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {

@@ -12,16 +12,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// CopiesServe is the preflight that every placement group of a pool that is to have more copies already has as many
-// complete ones as the pool is then served with.
+// CopiesServe is the preflight that every placement group of a pool that gets more copies already has as many
+// complete ones as Ceph then requires to serve it.
 const CopiesServe = "CopiesServe"
 
-// serves returns with how many copies a pool of that many is served: Ceph sets min_size together
-// with size, and what has fewer complete copies hangs until Ceph has made them.
+// serves returns the number of complete copies that Ceph requires to serve a pool of this size: it sets
+// min_size with size, and a placement group with fewer hangs until Ceph has made them.
 func serves(size int) int { return size - size/2 }
 
-// neededOf returns how many complete copies there must be before the number at the place is
-// raised; one where nothing is raised, since what has none is not served anyway.
+// neededOf returns how many complete copies a raise of the number requires; one for no raise, since a group
+// without any copy is not served anyway.
 func neededOf(place string, number journal.RookNumber) int {
 	_, setting, ofCeph := journal.PoolNumber(place)
 	switch {
@@ -35,7 +35,7 @@ func neededOf(place string, number journal.RookNumber) int {
 	return serves(number.To)
 }
 
-// needed is the most that a number of the change takes.
+// needed returns the maximum over the numbers of the change.
 func needed(change journal.RookChange) int {
 	most := 1
 	for place, number := range change.Numbers {
@@ -72,15 +72,14 @@ func (p copiesServe) Check(ctx context.Context, record journal.ActionRecord) act
 	return actions.Pass()
 }
 
-// serving judges the pools that are concerned. Where Ceph has none of the names that Rook gives them
-// it may be any.
+// serving checks the pools. If Ceph has no pool with Rook's name, it checks all of them.
 func serving(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []ceph.Pool, pgs []ceph.PG) actions.Verdict {
 	if needed <= 1 {
 		return actions.Pass()
 	}
 	for _, pool := range concerned {
 		if pool.Size < needed {
-			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, and it takes %s before there may be more; look whether Rook's operator runs", pool.Name, copies(pool.Size), copies(needed))).About("size").Briefly()
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph and needs %s before EKCO adds more; check that Rook's operator runs", pool.Name, copies(pool.Size), copies(needed))).About("size").Briefly()
 		}
 	}
 	if len(concerned) == 0 {
@@ -88,14 +87,14 @@ func serving(concerned []ceph.Pool, needed int, tree ceph.Tree, pools []ceph.Poo
 	}
 	for _, pool := range concerned {
 		its := slices.DeleteFunc(slices.Clone(pgs), func(pg ceph.PG) bool { return pg.Pool != pool.ID })
-		if why := ceph.Lacking(tree, []ceph.Pool{pool}, its, needed); why != "" {
-			return actions.Hold(fmt.Sprintf("%s; more copies are asked for once all placement groups are active with %s, since Ceph would not serve them meanwhile", why, copies(needed))).About("incomplete").Briefly()
+		if why := ceph.IncompleteServing(tree, []ceph.Pool{pool}, its, needed); why != "" {
+			return actions.Hold(fmt.Sprintf("%s; EKCO adds copies when all placement groups are active with %s, since Ceph would not serve the others", why, copies(needed))).About("incomplete").Briefly()
 		}
 	}
 	return actions.Pass()
 }
 
-// numbered returns those of the pools that the number is for, a custom resource's or Ceph's own.
+// numbered returns the pools to which the number applies, of a custom resource or of Ceph itself.
 func numbered(pools []ceph.Pool, of journal.Subject, names journal.RookNames, place string) []ceph.Pool {
 	if name, _, is := journal.PoolNumber(place); is {
 		return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return pool.Name != name })

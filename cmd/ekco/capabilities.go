@@ -26,7 +26,7 @@ type cluster struct {
 	kube    *kube.Client
 	objects kube.Objects
 	// rooks are Rook's objects, of which two capabilities look at the same ones.
-	rooks   *rook.Lately
+	rooks   *rook.ReadCache
 	outside outside
 	csr     csr.API
 	// authority are the CAs of API servers; nil if any certificate is accepted.
@@ -102,7 +102,7 @@ func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.
 		rotating = hosttask.New(objects, client, cfg.RotateCertsNamespace, log)
 	}
 	return cluster{
-		cfg: cfg, kube: client, objects: objects, rooks: rook.NewLately(objects), csr: requests, exec: exec, authority: authority, neighbours: observercsr.NewNeighbours(),
+		cfg: cfg, kube: client, objects: objects, rooks: rook.NewReadCache(objects), csr: requests, exec: exec, authority: authority, neighbours: observercsr.NewNeighbours(),
 		tasks: tasks, rotating: rotating,
 		joined: &observers.Nudge{}, shrunk: shrunk, outside: beyond,
 	}, err

@@ -169,8 +169,8 @@ var clients = map[string]client{
 				_, _, _, err := c.outside.rook.Exec(ctx, rook.Pod{Name: "tools", Container: "c"}, []string{"ceph", "osd", "purge", "1"})
 				return err
 			},
-			"Converse": func(ctx context.Context, c cluster) error {
-				_, err := c.outside.rook.Converse(ctx, rook.Pod{Name: "tools", Container: "c"}, []string{"ceph"}, strings.NewReader("osd out 1\n"), io.Discard, io.Discard)
+			"Interact": func(ctx context.Context, c cluster) error {
+				_, err := c.outside.rook.Interact(ctx, rook.Pod{Name: "tools", Container: "c"}, []string{"ceph"}, strings.NewReader("osd out 1\n"), io.Discard, io.Discard)
 				return err
 			},
 			"ScaleDown":        func(ctx context.Context, c cluster) error { return c.outside.rook.ScaleDown(ctx, "osd-1", "u") },
@@ -223,8 +223,8 @@ var clients = map[string]client{
 				_, _, _, err := c.exec.Exec(ctx, aPod, []string{"true"})
 				return err
 			},
-			"Converse": func(ctx context.Context, c cluster) error {
-				_, err := c.exec.Converse(ctx, aPod, []string{"true"}, nil, io.Discard, io.Discard)
+			"Interact": func(ctx context.Context, c cluster) error {
+				_, err := c.exec.Interact(ctx, aPod, []string{"true"}, nil, io.Discard, io.Discard)
 				return err
 			},
 		},

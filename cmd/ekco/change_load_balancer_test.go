@@ -188,10 +188,10 @@ func TestNothingIsAskedForThatMakesNoSense(t *testing.T) {
 	d, o := newDesk(t, nil), newChanging(t, journal.OutcomeDone)
 	for args, want := range map[string]string{
 		"":                                "give the API server's address: --server=https://localhost:6444; nothing was changed",
-		"--server=localhost:6444":         `server "localhost:6444" is none: it has no scheme; want such as https://localhost:6444 or https://lb.example.com; nothing was changed`,
-		"--server=https://":               `server "https://" is none: it has no host; want such as https://localhost:6444 or https://lb.example.com; nothing was changed`,
-		"--server=http://a":               `server "http://a" is none: its scheme is not https; want such as https://localhost:6444 or https://lb.example.com; nothing was changed`,
-		"--server=https://a/?token=b":     `server "https://a/?REDACTED" is none: it has more than a host, a port and a path; want such as https://localhost:6444 or https://lb.example.com; nothing was changed`,
+		"--server=localhost:6444":         `invalid server "localhost:6444": it has no scheme; want for example https://localhost:6444 or https://lb.example.com; nothing was changed`,
+		"--server=https://":               `invalid server "https://": it has no host; want for example https://localhost:6444 or https://lb.example.com; nothing was changed`,
+		"--server=http://a":               `invalid server "http://a": its scheme is not https; want for example https://localhost:6444 or https://lb.example.com; nothing was changed`,
+		"--server=https://a/?token=b":     `invalid server "https://a/?REDACTED": it has more than a host, a port and a path; want for example https://localhost:6444 or https://lb.example.com; nothing was changed`,
 		"--server=https://a --timeout=0s": "--timeout is 0s: want a duration above zero, like 8m; nothing was changed",
 	} {
 		d.results(d.changes(o, strings.Fields(args)...), exitUsage, want)

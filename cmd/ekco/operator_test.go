@@ -87,7 +87,7 @@ func (d *desk) comesToSay(want string, args ...string) {
 func TestWhatIsSwitchedOnAndNotDoneIsSaidOnceAtTheStartAndInTheStatus(t *testing.T) {
 	d := newDesk(t, nil)
 	stop := d.startsOperator("--kubeconfig", unreachableAPI(t), "--restart_failed_envoy_pods=false", "--rook_minimum_node_count=3")
-	const said = "it does not make a Ceph cluster (rook_minimum_node_count)"
+	const said = "it does not create a Ceph cluster (rook_minimum_node_count)"
 	d.expect(d.types("status"), exitDone, "LIMITATIONS\n  this version does not yet do all that is switched on: "+said, "")
 	log := stop()
 	warned := 0

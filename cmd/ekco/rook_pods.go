@@ -26,7 +26,7 @@ func rookPodsOf(c cluster) ring.Capability {
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(rookpodssource.New(rookpodssource.Options{
-				Pods: rook.NewPods(c.rooks.Within(lately(c.cfg.ReconcileInterval))), Filesystem: c.cfg.CephFilesystem,
+				Pods: rook.NewPods(c.rooks.MaxAge(lately(c.cfg.ReconcileInterval))), Filesystem: c.cfg.CephFilesystem,
 				CSIOff: policy.CSIOff, MDSOff: policy.MDSOff, PriorityOff: policy.PriorityOff,
 				Known: func(kinds ...string) map[journal.Subject]journal.RookPodsFacts { return fsmrookpods.Known(s, kinds...) },
 			})...)

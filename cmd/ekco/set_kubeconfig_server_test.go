@@ -99,8 +99,8 @@ func TestWhatIsMissingIsSaidBeforeAnythingIsChanged(t *testing.T) {
 		units   []string
 	}{
 		"give the API server's address":                {code: exitUsage},
-		`server "localhost:6444" is none: it has no s`: {args: []string{"--server=localhost:6444"}, code: exitUsage},
-		`server "https://" is none: it has no host`:    {args: []string{"--server=https://"}, code: exitUsage},
+		`invalid server "localhost:6444": it has no s`: {args: []string{"--server=localhost:6444"}, code: exitUsage},
+		`invalid server "https://": it has no host`:    {args: []string{"--server=https://"}, code: exitUsage},
 		"takes no argument":                            {args: []string{toBalancer, "x"}, code: exitUsage},
 		"systemd cannot restart kubelet.service":       {args: []string{toBalancer}, code: exitFailed},
 		"reach systemd over D-Bus": {args: []string{toBalancer}, code: exitFailed, prepare: func(d *desk, etc string) error {

@@ -242,16 +242,16 @@ func TestAnAnswerDoesAsLongAsItsAgeSays(t *testing.T) {
 		}
 		time.Sleep(maxAge / 2)
 		health(t, client)
-		time.Sleep(maxAge/2 + linger)
+		time.Sleep(maxAge/2 + gatherTime)
 		health(t, client)
 		if n := runner.count("status"); n != 1 {
 			t.Errorf("asked %d times, though only another answer is old", n)
 		}
 
-		old := newQuestion(t.Context(), command{args: []string{"status"}})
+		old := newSharedQuery(t.Context(), command{args: []string{"status"}})
 		old.put = time.Now().Add(-maxAge)
 		old.end([]byte("{}"), nil, nil)
-		client.reads.put = map[string]*question{old.command.String(): old}
+		client.reads.put = map[string]*sharedQuery{old.command.String(): old}
 		health(t, client)
 		if n := runner.count("status"); n != 2 {
 			t.Errorf("asked %d times; what is old does for nobody", n)

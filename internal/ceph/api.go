@@ -8,107 +8,94 @@ import (
 
 // Sentinel errors of an [API]. Every error of a call wraps at most one.
 var (
-	// ErrNotFound: Ceph knows no such thing (exit code 2, ENOENT).
+	// ErrNotFound: Ceph has no such object (exit code 2, ENOENT).
 	ErrNotFound = errors.New("not found")
-	// ErrAgain: Ceph cannot tell yet (exit code 11, EAGAIN).
-	ErrAgain = errors.New("not now")
-	// ErrBusy: Ceph refuses because the thing is in use (exit code 16, EBUSY).
+	// ErrAgain: Ceph does not know yet (exit code 11, EAGAIN).
+	ErrAgain = errors.New("not known yet")
+	// ErrBusy: Ceph refuses because the object is in use (exit code 16, EBUSY).
 	ErrBusy = errors.New("in use")
 	// ErrHostNotEmpty: the CRUSH host still has OSDs (exit code 39, ENOTEMPTY).
 	ErrHostNotEmpty = errors.New("the CRUSH host is not empty")
-	// ErrOtherOSD: the id belongs to another OSD now. Ceph gives ids again.
+	// ErrOtherOSD: the id belongs to another OSD now. Ceph reuses ids.
 	ErrOtherOSD = errors.New("another OSD has this id")
 	// ErrUnavailable: Ceph gave no answer. Whether a change happened is unknown.
 	ErrUnavailable = errors.New("ceph does not answer")
-	// ErrReadOnly: a client that only reads was asked to change something. Nothing
-	// was run.
-	ErrReadOnly = errors.New("this EKCO only reads, as in a dry run; nothing was changed")
-	// ErrInvalid: an id or a name that cannot be one. Nothing was run.
+	// ErrReadOnly: a read-only client was asked for a change. It ran nothing.
+	ErrReadOnly = errors.New("this EKCO is read-only, as in a dry run; nothing was changed")
+	// ErrInvalid: not a valid id or name. The client ran nothing.
 	ErrInvalid = errors.New("invalid argument for ceph")
 )
 
-// API is what EKCO asks of a Ceph cluster. Implementations are safe for
-// concurrent use. Every call honours its context and ends in bounded time.
-// Repeating any of them is harmless.
+// API is what EKCO uses of a Ceph cluster. Implementations are safe for concurrent use. Every call obeys its
+// context and has a timeout. Every call can be repeated without harm.
 type API interface {
 	Settings
 	// Version returns the version of the monitor that answered.
 	Version(ctx context.Context) (Version, error)
-	// Health returns the cluster's own opinion of itself. It needs a quorum of
-	// monitors, and no mgr.
+	// Health returns the health that Ceph reports. It needs a quorum of monitors, but no mgr.
 	Health(ctx context.Context) (Health, error)
 	// Tree returns all OSDs and CRUSH hosts. It needs no mgr.
 	Tree(ctx context.Context) (Tree, error)
 	// Pools returns all pools. It needs no mgr.
 	Pools(ctx context.Context) ([]Pool, error)
-	// Room returns how much data there is and can be. It needs a mgr.
+	// Room returns how much data the cluster holds and can hold. It needs a mgr.
 	Room(ctx context.Context) (Room, error)
 	// PGs returns all placement groups. It needs a mgr. It returns ErrAgain while
 	// the mgr does not know all of them.
 	PGs(ctx context.Context) ([]PG, error)
-	// Exists reports whether anything of the OSD is left in the OSD map or in
-	// the CRUSH map. Another OSD of the same id is not it. It needs no mgr.
+	// Exists reports whether the OSD is still in the OSD map or in the CRUSH map. Another OSD with the same id
+	// does not count. It needs no mgr.
 	Exists(ctx context.Context, osd Ref) (bool, error)
-	// Down marks OSDs down. A running OSD marks itself up again. Unknown ones are
-	// ignored. Whether the ids still mean the same OSDs is for the caller to look
-	// up before, with Tree. It needs no mgr.
+	// Down marks OSDs down. A running OSD marks itself up again. Ceph ignores unknown ids. The caller checks
+	// with Tree that the ids still belong to the same OSDs. It needs no mgr.
 	Down(ctx context.Context, ids ...int) error
 	// Out marks OSDs out, so that their data moves elsewhere. Ids as in Down. It
 	// needs no mgr.
 	Out(ctx context.Context, ids ...int) error
-	// In takes back what Out did: the OSDs are to hold data again, all of their
-	// share. Ids as in Down. It needs no mgr.
+	// In undoes Out: the OSDs hold their full share of data again. Ids as in Down. It needs no mgr.
 	In(ctx context.Context, ids ...int) error
-	// Reweight sets how much of its share an OSD is to hold, from 0, which is out,
-	// to 1. An unknown one is ErrNotFound. It needs no mgr.
+	// Reweight sets the share of data that an OSD holds, from 0 (out) to 1. An unknown OSD is ErrNotFound. It
+	// needs no mgr.
 	Reweight(ctx context.Context, id int, weight float64) error
-	// SafeToDestroy asks whether these OSDs can all go without loss of data. OSDs
-	// that do not exist are safe. It needs a mgr.
+	// SafeToDestroy asks whether all these OSDs can be destroyed without loss of data. OSDs that do not exist
+	// are safe. It needs a mgr.
 	SafeToDestroy(ctx context.Context, ids ...int) (Safety, error)
-	// Purge removes an OSD that is down from the OSD map, the CRUSH map and the
-	// authentication database. It also removes what `ceph osd rm` leaves behind.
-	// It succeeds for an unknown OSD. It returns ErrOtherOSD, and does nothing, if
-	// the id belongs to another OSD, and ErrBusy if the OSD is up. Without force
-	// it also returns ErrBusy while data may be on this OSD alone, and ErrAgain
-	// while Ceph cannot tell. It needs a mgr.
+	// Purge removes an OSD that is down from the OSD map, the CRUSH map and the authentication database, and
+	// what `ceph osd rm` leaves behind. It succeeds for an unknown OSD. It returns ErrOtherOSD and does nothing
+	// if the id belongs to another OSD, and ErrBusy if the OSD is up. Without force it also returns ErrBusy
+	// while this OSD may have the only copy of data, and ErrAgain while Ceph does not know. It needs a mgr.
 	Purge(ctx context.Context, osd Ref, force bool) error
-	// CrushRemove removes a host without OSDs from the CRUSH map. An unknown one
-	// is done. It returns ErrHostNotEmpty when OSDs are left in it. It needs no
-	// mgr.
+	// CrushRemove removes a host without OSDs from the CRUSH map. It succeeds for an unknown host. It returns
+	// ErrHostNotEmpty if the host still has OSDs. It needs no mgr.
 	CrushRemove(ctx context.Context, host string) error
 }
 
 // Settings of pools and of the monitors.
 type Settings interface {
-	// SetPoolNumber sets a number of a pool: [PoolSize], [PoolMinSize] or [PoolPGMin]. With
-	// sure it is confirmed that data may be kept in a single copy. An unknown pool is
-	// ErrNotFound. It needs no mgr.
+	// SetPoolNumber sets a number of a pool: [PoolSize], [PoolMinSize] or [PoolPGMin]. sure confirms
+	// that data may have a single copy. An unknown pool is ErrNotFound. It needs no mgr.
 	SetPoolNumber(ctx context.Context, pool, setting string, value int, sure bool) error
-	// MonOption returns what Ceph's own database says of an option of the monitors. It
-	// needs no mgr.
+	// MonOption returns an option of the monitors from Ceph's configuration database. It needs no mgr.
 	MonOption(ctx context.Context, name string) (Option, error)
-	// SetMonOption sets an option for all monitors, and ResetMonOption has them use what they
-	// use without. They need no mgr.
+	// SetMonOption sets an option for all monitors, and ResetMonOption removes that setting. They need no mgr.
 	SetMonOption(ctx context.Context, name, value string) error
 	ResetMonOption(ctx context.Context, name string) error
 }
 
-// Runner runs a program where ceph is configured and waits for it.
+// Runner runs a program in a place where ceph is configured, and waits for it.
 type Runner interface {
-	// Run runs argv without a shell. The error is nil when the program ran to its
-	// end, whatever its exit code. Run ends soon after ctx does; the program
-	// may not.
+	// Run runs argv without a shell. The error is nil if the program ended, whatever its exit code is. Run ends
+	// soon after ctx, but the program may not.
 	Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error)
 }
 
-// Conversing is a [Runner] that can also leave a program running, and talk with it.
-// Then questions share processes; see [Client].
-type Conversing interface {
+// InteractiveRunner is a [Runner] that can also start a program that reads queries from stdin. Then several
+// queries share one process; see [Client].
+type InteractiveRunner interface {
 	Runner
-	// Where names the place where programs can be run now.
-	Where(ctx context.Context) (place string, err error)
-	// Converse runs argv there like Run. The program reads stdin, and what it
-	// writes is passed on as it comes. Converse ends soon after ctx does; stdout
-	// and stderr may still be written to then.
-	Converse(ctx context.Context, place string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error)
+	// Place names the place where programs can run now.
+	Place(ctx context.Context) (place string, err error)
+	// Interact runs argv in the place, like Run. It passes on the program's output while the program runs.
+	// Interact ends soon after ctx, but stdout and stderr may still be written to.
+	Interact(ctx context.Context, place string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error)
 }

@@ -21,7 +21,7 @@ func (c *Client) Reweight(ctx context.Context, id int, weight float64) error {
 		return err
 	}
 	if !(weight >= 0 && weight <= 1) {
-		return fmt.Errorf("%w: %v is no weight of an OSD", ErrInvalid, weight)
+		return fmt.Errorf("%w: %v is not an OSD weight (0 to 1)", ErrInvalid, weight)
 	}
 	return c.change(ctx, false, "osd", "reweight", strconv.Itoa(id), strconv.FormatFloat(weight, 'f', 5, 64))
 }
@@ -52,32 +52,31 @@ func (c *Client) Purge(ctx context.Context, osd Ref, force bool) error {
 		// Ceph removes an OSD in the OSD map from all maps at once.
 		return err
 	}
-	return c.clearRest(ctx, osd)
+	return c.removeRemains(ctx, osd)
 }
 
-// checkSame returns ErrOtherOSD when the id belongs to another OSD. Without a
-// UUID it does not look, and there is false.
+// checkSame returns ErrOtherOSD if the id belongs to another OSD, and whether the OSD map has the OSD. Without
+// a UUID it cannot check, and returns false.
 func (c *Client) checkSame(ctx context.Context, osd Ref) (there bool, err error) {
 	if osd.UUID == "" {
 		return false, nil
 	}
 	asked := osdDump
-	asked.anew = true
-	uuids, err := ask(ctx, c, asked, parseUUIDs)
+	asked.uncached = true
+	uuids, err := query(ctx, c, asked, parseUUIDs)
 	if err != nil {
 		return false, err
 	}
 	live := uuids[osd.ID]
 	if (Ref{ID: osd.ID, UUID: live}).IsOther(osd) {
-		return false, fmt.Errorf("purge %s: %w: it has UUID %s, not %s; it was left alone", name(osd.ID), ErrOtherOSD, live, osd.UUID)
+		return false, fmt.Errorf("purge %s: %w: it has UUID %s, not %s; nothing was changed", name(osd.ID), ErrOtherOSD, live, osd.UUID)
 	}
 	return live != "", nil
 }
 
-// clearRest removes what `ceph osd rm` leaves of an OSD. `ceph osd purge` says
-// "does not exist" of it, with exit code 0, and leaves it in the CRUSH map,
-// where it keeps its host from being removed.
-func (c *Client) clearRest(ctx context.Context, osd Ref) error {
+// removeRemains removes what `ceph osd rm` leaves of an OSD. For such an OSD `ceph osd purge` prints "does not
+// exist" and exits with 0, but leaves it in the CRUSH map, so that its host cannot be removed.
+func (c *Client) removeRemains(ctx context.Context, osd Ref) error {
 	tree, err := c.tree(ctx)
 	if err != nil {
 		return err

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Incomplete says why not every placement group is at rest with at least so many complete
-// copies, each on another host (or another OSD, where the pool asks for no more), and on OSDs
-// that are up; or "". Of a pool that keeps fewer copies all of them are needed, and of one with
-// an erasure code all parts. What is not known to be rest counts as work. Ceph must serve all but
-// the pools that are named: what it does not serve for want of copies can be complete as well.
+// Incomplete returns why not every placement group is settled with at least this many complete copies on OSDs
+// that are up, each on another host (or on another OSD, if the pool requires no more), or "". A pool with fewer
+// copies needs all of them, and an erasure-coded pool all parts. An unknown state counts as work in progress.
+// Ceph must serve all pools except the unserved ones: a pool that is not served because it has too few copies
+// can still have complete ones.
 func Incomplete(tree Tree, pools []Pool, pgs []PG, copies int, unserved ...string) string {
 	return incomplete(tree, pools, pgs, copies, func(pg PG, pool Pool) bool {
-		return pg.rests(pool, slices.Contains(unserved, pool.Name))
+		return pg.isSettled(pool, slices.Contains(unserved, pool.Name))
 	})
 }
 
-// Lacking is [Incomplete] also while Ceph moves copies that are complete to other OSDs: until one
-// has come there, the OSDs that serve the placement group are those that have them.
-func Lacking(tree Tree, pools []Pool, pgs []PG, copies int) string {
+// IncompleteServing is [Incomplete], but allows Ceph to move complete copies to other OSDs: until a copy has
+// arrived, the OSDs that serve the placement group have complete ones.
+func IncompleteServing(tree Tree, pools []Pool, pgs []PG, copies int) string {
 	return incomplete(tree, pools, pgs, copies, func(pg PG, pool Pool) bool {
-		return pg.rests(pool, false) || pg.moves(pool)
+		return pg.isSettled(pool, false) || pg.isMoving(pool)
 	})
 }
 
@@ -33,7 +33,7 @@ func incomplete(tree Tree, pools []Pool, pgs []PG, copies int, has func(PG, Pool
 	for _, pg := range pgs {
 		i := slices.IndexFunc(pools, func(p Pool) bool { return p.ID == pg.Pool })
 		if i < 0 {
-			return fmt.Sprintf("the pool of placement group %s is not known", pg.ID)
+			return fmt.Sprintf("the pool of placement group %sis unknown", pg.ID)
 		}
 		if !has(pg, pools[i]) {
 			return fmt.Sprintf("placement group %s is %s", pg.ID, pg.State)
@@ -48,7 +48,7 @@ func incomplete(tree Tree, pools []Pool, pgs []PG, copies int, has func(PG, Pool
 	return ""
 }
 
-// place is what no two copies share.
+// place is the type of CRUSH bucket that no two copies share.
 func (p Pool) place() string {
 	if p.Domain == DomainOSD {
 		return "OSD"
@@ -56,7 +56,7 @@ func (p Pool) place() string {
 	return DomainHost
 }
 
-// unknownGroups says of which pool not all placement groups are known, or "".
+// unknownGroups names a pool of which the mgr does not know all placement groups, or returns "".
 func unknownGroups(pools []Pool, pgs []PG) string {
 	known := make(map[int]int)
 	for _, pg := range pgs {
@@ -64,15 +64,15 @@ func unknownGroups(pools []Pool, pgs []PG) string {
 	}
 	for _, pool := range pools {
 		if known[pool.ID] != pool.PGs {
-			return fmt.Sprintf("of pool %s %d placement groups are known, and it has %d", pool.Name, known[pool.ID], pool.PGs)
+			return fmt.Sprintf("pool %s has %d placement groups, but the mgr knows %d", pool.Name, pool.PGs, known[pool.ID])
 		}
 	}
 	return ""
 }
 
-// rests reports whether the placement group is clean; or lacks copies, and those that it has are
-// complete, since there is nothing to recover. With unserved it need not be active.
-func (pg PG) rests(pool Pool, unserved bool) bool {
+// isSettled reports whether the placement group is clean, or has too few copies but all of them complete: Ceph
+// has nothing to recover. With unserved it need not be active.
+func (pg PG) isSettled(pool Pool, unserved bool) bool {
 	if slices.Contains(cleanStates, pg.State) {
 		return true
 	}
@@ -80,25 +80,25 @@ func (pg PG) rests(pool Pool, unserved bool) bool {
 	has := func(state string) bool { return slices.Contains(states, state) }
 	served := has("active") || unserved && has("peered")
 	atRest := !slices.ContainsFunc(states, func(state string) bool {
-		return !slices.Contains(restStates, state) && !slices.Contains([]string{"clean", "peered"}, state)
+		return !slices.Contains(settledStates, state) && !slices.Contains([]string{"clean", "peered"}, state)
 	})
 	lacks := has("undersized") && len(pg.Acting) < pool.Size && !pool.Erasure
 	return atRest && served && (has("clean") || lacks)
 }
 
-// moves reports whether Ceph copies the placement group as a whole to where it shall be, and
-// nothing is to be recovered of the copies that serve it.
-func (pg PG) moves(pool Pool) bool {
+// isMoving reports whether Ceph copies the whole placement group to other OSDs, and the copies that serve it
+// need no recovery.
+func (pg PG) isMoving(pool Pool) bool {
 	states := strings.Split(pg.State, "+")
 	has := func(state string) bool { return slices.Contains(states, state) }
 	known := !slices.ContainsFunc(states, func(state string) bool {
-		return !slices.Contains(restStates, state) && !slices.Contains(moveStates, state)
+		return !slices.Contains(settledStates, state) && !slices.Contains(moveStates, state)
 	})
 	lacks := has("undersized") && len(pg.Acting) < pool.Size
 	return known && has("active") && has("remapped") && !pool.Erasure && (lacks || !has("undersized") && !has("degraded"))
 }
 
-// moveStates are those of a placement group that is copied as a whole.
+// moveStates are the states of a placement group that Ceph copies as a whole.
 var moveStates = []string{"clean", "remapped", "backfill_wait", "backfilling"}
 
 // copiesOf counts the copies on different hosts that are up.

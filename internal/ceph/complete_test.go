@@ -48,7 +48,7 @@ func TestCopiesAreCompleteOnlyWhenEveryPlacementGroupIsAtRestWithAllOfThem(t *te
 		"not served":                         {three, PG{State: "undersized+degraded+peered", Acting: []int{0, 1}}, "is undersized"},
 		"stale":                              {three, PG{State: "stale+active+undersized+degraded", Acting: []int{0, 1}}, "is stale"},
 		"parts that lack":                    {Pool{ID: 1, Size: 3, PGs: 1, Erasure: true}, PG{State: "active+undersized+degraded", Acting: []int{0, 1}}, "is active+undersized"},
-		"a pool with more placement groups":  {Pool{ID: 1, Size: 3, PGs: 2, Domain: DomainHost}, PG{State: "active+clean", Acting: []int{0, 1}}, "1 placement groups are known"},
+		"a pool with more placement groups":  {Pool{ID: 1, Size: 3, PGs: 2, Domain: DomainHost}, PG{State: "active+clean", Acting: []int{0, 1}}, "the mgr knows 1"},
 	} {
 		test.pg.ID, test.pg.Pool = "1.0", 1
 		got := Incomplete(twoHosts(), []Pool{test.pool}, []PG{test.pg}, 2)
@@ -56,7 +56,7 @@ func TestCopiesAreCompleteOnlyWhenEveryPlacementGroupIsAtRestWithAllOfThem(t *te
 			t.Errorf("%s: it says %q, want %q", name, got, test.want)
 		}
 	}
-	if got := Incomplete(twoHosts(), nil, []PG{{ID: "7.0", Pool: 7, State: "active+clean"}}, 1); !strings.Contains(got, "is not known") {
+	if got := Incomplete(twoHosts(), nil, []PG{{ID: "7.0", Pool: 7, State: "active+clean"}}, 1); !strings.Contains(got, "is unknown") {
 		t.Errorf("a pool that nobody knows: %q", got)
 	}
 }
@@ -89,13 +89,13 @@ func TestCopiesThatMoveAreCompleteWhereTheyAre(t *testing.T) {
 		"active+backfilling":                              {two, []int{0, 1}, "is active+backfilling"},
 		"active+remapped+backfilling+forced_backfill":     {two, []int{0, 1}, "forced"},
 	} {
-		got := Lacking(twoHosts(), []Pool{test.pool}, []PG{{ID: "1.0", Pool: 1, State: state, Acting: test.acting}}, 2)
+		got := IncompleteServing(twoHosts(), []Pool{test.pool}, []PG{{ID: "1.0", Pool: 1, State: state, Acting: test.acting}}, 2)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: it says %q, want %q", state, got, test.want)
 		}
 	}
 	parts := Pool{ID: 1, Name: "parts", Size: 2, PGs: 1, Erasure: true}
-	if got := Lacking(twoHosts(), []Pool{parts}, []PG{{ID: "1.0", Pool: 1, State: "active+remapped+backfilling", Acting: []int{0, 1}}}, 2); got == "" {
+	if got := IncompleteServing(twoHosts(), []Pool{parts}, []PG{{ID: "1.0", Pool: 1, State: "active+remapped+backfilling", Acting: []int{0, 1}}}, 2); got == "" {
 		t.Error("of parts that move nothing is known, and they count as complete")
 	}
 }
@@ -125,7 +125,7 @@ func TestAPoolThatIsNotServedCanBeComplete(t *testing.T) {
 func TestWhatIsNotServedIsNothingToAddACopyTo(t *testing.T) {
 	pool := Pool{ID: 1, Name: "a", Size: 3, MinSize: 3, PGs: 1, Domain: DomainHost}
 	group := PG{ID: "1.0", Pool: 1, State: "undersized+degraded+peered", Acting: []int{0, 1}}
-	if got := Lacking(twoHosts(), []Pool{pool}, []PG{group}, 2); !strings.Contains(got, "peered") {
+	if got := IncompleteServing(twoHosts(), []Pool{pool}, []PG{group}, 2); !strings.Contains(got, "peered") {
 		t.Errorf("it says %q", got)
 	}
 }

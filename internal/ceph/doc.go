@@ -1,37 +1,32 @@
-// Package ceph is EKCO's view of a Ceph cluster: the narrow interface [API] of
-// typed calls, and one implementation that runs the ceph program through a
-// [Runner], usually in a pod of Rook. The subpackage cephsim simulates a
-// cluster for crash tests.
+// Package ceph is EKCO's view of a Ceph cluster: the narrow interface [API] of typed calls, and one
+// implementation that runs the ceph program through a [Runner], usually in a pod of Rook. The subpackage
+// cephsim simulates a cluster for crash tests.
 //
-// Answers are read from JSON, never from tables. Everything that becomes an
-// argument is checked first, and no shell is involved anywhere.
+// Answers are read from JSON, never from tables. Every argument is checked before it is used. There is no
+// shell.
 //
-// # Questions share processes
+// # Queries share processes
 //
-// Most of what a ceph command takes is the start of Python. Where the runner is
-// [Conversing], questions that are asked at the same moment are put to one process,
-// which is kept for the next ones. Every question is put after it was asked, or, with
-// Options.MaxAge, shortly before, since the last change.
+// Most of the time of a ceph command is the start of Python. With an [InteractiveRunner], one process answers
+// all queries of the same moment, and stays for the next ones. No answer is older than its query; with
+// Options.MaxAge it may be that much older, but never older than the last change.
 //
-// There, nothing but the answer tells how a command went. So what may be put is in a
-// table, with the one key by which its answer is known; there must be as many whole
-// answers as questions, in their order, and no word on stderr. Whatever else is
-// written, and whenever nothing comes, the questions are asked again by a process
-// each, where exit codes count. That costs time and can do no harm: a question may
-// be asked twice.
+// In such a process there are no exit codes: only the answer shows how a command went. So a table lists the
+// commands that may be sent, each with the keys that identify its answer. There must be as many whole answers
+// as queries, in their order, and nothing on stderr. If anything else is written, or nothing comes, each query
+// is repeated in a process of its own, where the exit code counts. That takes longer but is harmless: queries
+// change nothing.
 //
 // # Which commands need a mgr
 //
-// The monitors answer some commands themselves and hand others to the active
-// mgr. Without one, commands of the second kind never answer, whatever
-// --connect-timeout says:
+// The monitors answer some commands themselves and hand others to the active mgr. Without a mgr, commands of
+// the second kind never answer, whatever --connect-timeout is:
 //
 //	monitors: version, status, health, osd tree, osd dump, osd down, osd out, osd rm,
 //	          osd crush rm, auth rm, mgr dump, quorum_status
 //	mgr:      osd purge, osd safe-to-destroy, osd df, pg stat
 //
-// Without a quorum of monitors nothing is answered. So every call here ends
-// after a time of its own, three times over: ceph gives up connecting, then
-// timeout(1) ends ceph inside of the pod, then the context ends the exec. The
-// order matters: ending an exec does not end the process that it started.
+// Without a quorum of monitors, no command is answered. So every call has three timeouts: first ceph gives up
+// connecting, then timeout(1) ends ceph inside the pod, then the context ends the exec. The order matters: the
+// end of an exec does not end the process that it started.
 package ceph

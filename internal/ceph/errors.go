@@ -16,7 +16,7 @@ const (
 	exitTimedOut    = 110
 )
 
-// Exit codes of timeout(1) and of what starts programs.
+// Exit codes of timeout(1), and of shells and container runtimes.
 const (
 	exitTimeout       = 124
 	exitNotExecutable = 126
@@ -25,7 +25,7 @@ const (
 	exitKilled        = 128 + 9
 )
 
-// CommandError is the refusal of a ceph command that ran to its end.
+// CommandError is the error of a ceph command that ran and failed.
 type CommandError struct {
 	// Command is the command without options, such as "ceph osd crush rm node1".
 	Command  string
@@ -54,27 +54,27 @@ func (e *CommandError) Unwrap() error {
 	return nil
 }
 
-// silent reports whether an exit code says that no monitor or mgr answered,
-// rather than that one refused.
-func silent(exitCode int, message string) bool {
+// isUnanswered reports whether an exit code means that no monitor or mgr answered, rather than that one
+// refused.
+func isUnanswered(exitCode int, message string) bool {
 	switch exitCode {
 	case exitInterrupted, exitTimedOut, exitTimeout, exitTerminated, exitKilled:
 		return true
 	case exitGeneral:
-		// Also the number of EPERM, which ceph names.
+		// 1 is also EPERM, which ceph names.
 		return !strings.Contains(message, "EPERM")
 	}
 	return false
 }
 
-// longestMessage is how much of ceph's own words goes into an error, in bytes.
-const longestMessage = 500
+// maxMessage is how much of ceph's output goes into an error, in bytes.
+const maxMessage = 500
 
-// lastWords returns the end of what a program wrote, in one line.
-func lastWords(output []byte) string {
+// outputTail returns the end of a program's output, in one line.
+func outputTail(output []byte) string {
 	words := strings.Join(strings.Fields(strings.ToValidUTF8(string(output), "?")), " ")
-	if len(words) > longestMessage {
-		words = "…" + strings.ToValidUTF8(words[len(words)-longestMessage:], "")
+	if len(words) > maxMessage {
+		words = "…" + strings.ToValidUTF8(words[len(words)-maxMessage:], "")
 	}
 	return words
 }

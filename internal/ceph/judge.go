@@ -1,9 +1,8 @@
 package ceph
 
-// Harmless reports whether the check says nothing about the safety of data. Of a code that is
-// not known it does not; nor if Ceph calls it an error. What somebody muted they have judged
-// themselves, but for data that is lost, damaged or not served, and OSDs without room: a mute is
-// often older than the loss that it hides, and Ceph drops it only when more of the same comes.
+// Harmless reports whether the check does not concern the safety of data. An unknown code, or one that Ceph
+// calls an error, is not harmless. EKCO respects a mute, except for lost, damaged or unserved data and full
+// OSDs: a mute is often older than the loss that it hides, and Ceph drops it only if more of the same comes.
 func (c Check) Harmless() bool {
 	if c.Muted {
 		return c.MuteCounts()
@@ -33,8 +32,8 @@ var downCodes = map[string]bool{
 // leaves them.
 const OSDOrphan = "OSD_ORPHAN"
 
-// harmless are codes about statistics, settings, speed and work that Ceph does later. Their source is
-// Ceph's documentation of health checks.
+// harmless are codes about statistics, settings, speed and work that Ceph does later, from Ceph's documentation
+// of health checks.
 var harmless = map[string]bool{
 	"BLUESTORE_FRAGMENTATION": true, "BLUESTORE_LEGACY_STATFS": true, "BLUESTORE_NO_PER_PG_OMAP": true,
 	"BLUESTORE_NO_PER_POOL_OMAP": true, "BLUEFS_SPILLOVER": true, "LARGE_OMAP_OBJECTS": true, "MON_DISK_BIG": true,

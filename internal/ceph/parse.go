@@ -22,7 +22,7 @@ func parseVersion(answer []byte) (Version, error) {
 	}
 	found := versionPattern.FindStringSubmatch(said.Version)
 	if found == nil {
-		return Version{}, fmt.Errorf("%q is no version of Ceph", said.Version)
+		return Version{}, fmt.Errorf("%q is not a version of Ceph", said.Version)
 	}
 	var numbers [3]int
 	for i := range numbers {
@@ -132,8 +132,8 @@ func (i treeItem) osd() OSD {
 	}
 }
 
-// hostsOf returns the hosts, and notes in osds which host each is in. A host
-// can be listed more than once, under several roots.
+// hostsOf returns the hosts, and sets the host of each OSD. A host can be listed more than once, under several
+// roots.
 func hostsOf(items []treeItem, osds map[int]OSD) []Host {
 	children := make(map[string][]int)
 	for _, item := range items {

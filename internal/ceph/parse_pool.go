@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// placement is what a CRUSH rule says about where copies go.
+// placement is where a CRUSH rule puts copies.
 type placement struct{ domain, class string }
 
-// joinPools returns the pools with what their rules say.
+// joinPools returns the pools with the placement of their rules.
 func joinPools(pools map[int]Pool, ruleOf map[int]int, rules map[int]placement) []Pool {
 	joined := make([]Pool, 0, len(pools))
 	for id, pool := range pools {
@@ -30,7 +30,7 @@ type dumpedPools struct {
 	ruleOf map[int]int
 }
 
-// erasureCoded is the type of a pool as numbers say it.
+// erasureCoded is the number of this pool type in Ceph.
 const erasureCoded = 3
 
 // parsePools reads the pools from the answer of `ceph osd dump`.
@@ -89,8 +89,8 @@ func parseRules(answer []byte) (map[int]placement, error) {
 	return rules, nil
 }
 
-// placementOf understands a rule that takes one root and chooses once, as many as
-// there are copies. Of any other it says nothing.
+// placementOf reads a rule that takes one root and chooses once, as many as there are copies. For any other
+// rule it returns nothing.
 func placementOf(steps []ruleStep) (p placement) {
 	takes, chooses := 0, 0
 	for _, step := range steps {
@@ -141,7 +141,7 @@ func parsePGs(answer []byte) ([]PG, error) {
 		pool, _, _ := strings.Cut(pg.PGID, ".")
 		id, err := strconv.Atoi(pool)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no placement group", pg.PGID)
+			return nil, fmt.Errorf("%q is not a placement group", pg.PGID)
 		}
 		acting := slices.DeleteFunc(pg.Acting, func(osd int) bool { return osd == noOSD })
 		pgs = append(pgs, PG{ID: pg.PGID, Pool: id, State: pg.State, Acting: acting})

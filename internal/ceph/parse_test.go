@@ -155,9 +155,9 @@ func TestSafetyIsReadFromTheAnswerAndNotFromTheExitCode(t *testing.T) {
 		reason string
 	}{
 		"safe-ok":         {[]int{9, 10, 11}, ""},
-		"safe-active":     {[]int{9, 10, 11}, "osd.9, osd.10, osd.11 still mapped to placement groups whose data is to move away"},
-		"safe-unknown-id": {[]int{77, 9}, "osd.9 still mapped to placement groups whose data is to move away"},
-		"safe-missing":    {[]int{9, 10, 11}, "osd.9, osd.10, osd.11 not known well enough yet"},
+		"safe-active":     {[]int{9, 10, 11}, "osd.9, osd.10, osd.11 still mapped to placement groups, whose data must move first"},
+		"safe-unknown-id": {[]int{77, 9}, "osd.9 still mapped to placement groups, whose data must move first"},
+		"safe-missing":    {[]int{9, 10, 11}, "osd.9, osd.10, osd.11 without statistics yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			safety, err := parseSafety(recorded(t, name))
@@ -178,7 +178,7 @@ func TestAnOSDThatCephDoesNotMentionIsNotSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	safety.asked = []int{1, 2}
-	if safety.All() || safety.Reason() != "Ceph does not call osd.1, osd.2 safe to destroy" {
+	if safety.All() || safety.Reason() != "Ceph does not report osd.1, osd.2 as safe" {
 		t.Errorf("all may go: %v; reason %q", safety.All(), safety.Reason())
 	}
 }

@@ -1,22 +1,22 @@
 package ceph
 
-// Pool is where data is kept.
+// Pool is a pool of Ceph.
 type Pool struct {
 	ID   int
 	Name string
-	// Size is how many copies the pool wants (of an erasure-coded one, parts), and
-	// MinSize how many there must be for it to be served.
+	// Size is the number of copies (of an erasure-coded pool, parts). Ceph serves the pool with MinSize or
+	// more.
 	Size, MinSize int
-	// PGMin is how many placement groups it shall have at least; zero for any.
+	// PGMin is the minimum number of placement groups; 0 for no minimum.
 	PGMin int
-	// Erasure is set where data is in coded parts instead of copies.
+	// Erasure is set for an erasure-coded pool, which keeps coded parts instead of copies.
 	Erasure bool
 	// PGs is how many placement groups the pool has.
 	PGs int
-	// Domain is the type of CRUSH bucket that no two copies share, such as "host",
-	// or "osd". It is empty where the pool's CRUSH rule is not a plain one.
+	// Domain is the type of CRUSH bucket that no two copies share, such as "host" or "osd". It is empty if the
+	// pool's CRUSH rule is not a plain one.
 	Domain string
-	// DeviceClass is that of the OSDs it may use, empty where it may use all.
+	// DeviceClass is the class of the OSDs that the pool may use; empty for all OSDs.
 	DeviceClass string
 }
 
@@ -26,14 +26,13 @@ const (
 	DomainOSD  = "osd"
 )
 
-// PG is one placement group as the mgr knows it, which is some seconds old.
+// PG is one placement group, from the mgr's report, which is some seconds old.
 type PG struct {
 	// ID is such as "2.1f", where 2 is the id of the pool.
 	ID   string
 	Pool int
 	// State is such as "active+undersized+degraded".
 	State string
-	// Acting are the OSDs that serve it. One can be there twice, and none of them
-	// is there for a copy that nobody has.
+	// Acting are the OSDs that serve it. One can be listed twice. A missing copy has no entry.
 	Acting []int
 }

@@ -2,7 +2,7 @@ package ceph
 
 import "github.com/replicatedhq/ekco/journal"
 
-// Facts returns what EKCO judges the pool by.
+// Facts returns the facts by which EKCO judges the pool.
 func (p Pool) Facts() journal.CephPool {
 	return journal.CephPool{
 		Name: p.Name, Size: p.Size, MinSize: p.MinSize, PGMin: p.PGMin, Enough: p.PGs >= journal.PoolPGMin,

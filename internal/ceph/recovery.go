@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// Stuck reports whether Ceph has done all it can about the loss of OSDs, and
-// waits for what it does not get: there are pools for which fewer hosts are left
-// than they want copies, and every placement group is active with as many copies
-// as there are hosts, and with at least min_size of them. Then why says so.
+// Stuck reports whether Ceph has done all it can about the loss of OSDs: some pools have fewer hosts left than
+// they need copies, and every placement group is active with as many copies as there are hosts, and at least
+// min_size. Then why says so.
 //
-// Where it is not stuck, why says what is left to do, or nothing if no pool lacks
-// hosts. The hosts of all roots are counted, so that too many may count as left,
-// but never too few.
+// If Ceph is not stuck, why is what is left to do, or empty if no pool lacks hosts. The hosts of all roots
+// count, so the count may be too high, but never too low.
 func Stuck(tree Tree, pools []Pool, pgs []PG, lost []int) (stuck bool, why string) {
 	left := present(tree, lost)
 	var short []Pool
@@ -34,12 +32,12 @@ func Stuck(tree Tree, pools []Pool, pgs []PG, lost []int) (stuck bool, why strin
 	if busy := left.unsettled(pools, pgs, room); busy != "" {
 		return false, why + "; " + busy
 	}
-	return true, fmt.Sprintf("%s; all %d placement groups are active with as many copies as there can be, and at least min_size", why, len(pgs))
+	return true, fmt.Sprintf("%s; all %d placement groups are active with as many copies as possible, at least min_size", why, len(pgs))
 }
 
-// Short names the pools that have fewer copies than they want as long as no place comes in the
-// stead of the lost OSDs, a line each. Pools whose rule EKCO does not read are not among them.
-func Short(tree Tree, pools []Pool, lost []int) (lines []string) {
+// LackingCopies returns a line for each pool that has fewer copies than it needs until other hosts or OSDs replace the
+// lost ones. It skips pools whose rule EKCO cannot read.
+func LackingCopies(tree Tree, pools []Pool, lost []int) (lines []string) {
 	left := present(tree, lost)
 	for _, pool := range pools {
 		if places, known := left.placesFor(pool); known && places < pool.Size {
@@ -49,17 +47,17 @@ func Short(tree Tree, pools []Pool, lost []int) (lines []string) {
 	return lines
 }
 
-// lacking says that places are missing, in the words of the first pool.
+// lacking returns that hosts or OSDs are missing, for the first pool.
 func lacking(short []Pool, places int) string {
 	others := ""
 	if more := len(short) - 1; more > 0 {
 		others = fmt.Sprintf(" (and %d more)", more)
 	}
-	return fmt.Sprintf("pool %s%s wants %d copies on different %ss, with only %d left", short[0].Name, others, short[0].Size, short[0].Domain, places)
+	return fmt.Sprintf("pool %s%s needs %d copies on different %ss; only %d are left", short[0].Name, others, short[0].Size, short[0].Domain, places)
 }
 
-// remaining are the OSDs that are not lost, by id, of which those that take data, or
-// will when they run again, count as places for it.
+// remaining are the OSDs that are not lost, by id. Those that take data, or will when they run again, count as
+// places for it.
 type remaining map[int]OSD
 
 // present returns the OSDs that are not lost.
@@ -73,8 +71,8 @@ func present(tree Tree, lost []int) remaining {
 	return osds
 }
 
-// placesFor counts the places for copies of a pool. It is not known how many there
-// are where copies are spread over what EKCO does not read.
+// placesFor counts the places for copies of a pool. The number is unknown if EKCO cannot read what the copies
+// are spread over.
 func (r remaining) placesFor(pool Pool) (count int, known bool) {
 	places := make(map[string]bool)
 	for _, osd := range r {
@@ -89,8 +87,8 @@ func (r remaining) placesFor(pool Pool) (count int, known bool) {
 	return len(places), pool.Domain == DomainHost || pool.Domain == DomainOSD
 }
 
-// unsettled says of a placement group that Ceph has something to do about it, or
-// that not all are known; empty if neither is so.
+// unsettled names a placement group that Ceph still has to work on, or a pool of which not all groups are
+// known; or returns "".
 func (r remaining) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
 	if unknown := unknownGroups(pools, pgs); unknown != "" {
 		return unknown
@@ -98,7 +96,7 @@ func (r remaining) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
 	for _, pg := range pgs {
 		i := slices.IndexFunc(pools, func(p Pool) bool { return p.ID == pg.Pool })
 		if i < 0 {
-			return fmt.Sprintf("the pool of placement group %s is not known", pg.ID)
+			return fmt.Sprintf("the pool of placement group %s is unknown", pg.ID)
 		}
 		if !r.settled(pg, pools[i], room[pg.Pool]) {
 			return fmt.Sprintf("placement group %s is %s on %s", pg.ID, pg.State, Names(pg.Acting...))
@@ -107,8 +105,8 @@ func (r remaining) unsettled(pools []Pool, pgs []PG, room map[int]int) string {
 	return ""
 }
 
-// settled reports whether nothing is to be done for a placement group with so
-// many places for its copies. What is not known to be rest is work.
+// settled reports whether Ceph has nothing to do for a placement group with so many places for its copies. An
+// unknown state counts as work.
 func (r remaining) settled(pg PG, pool Pool, places int) bool {
 	if places >= pool.Size {
 		return slices.Contains(cleanStates, pg.State)
@@ -117,7 +115,7 @@ func (r remaining) settled(pg PG, pool Pool, places int) bool {
 	if !slices.Contains(states, "active") || !slices.Contains(states, "undersized") {
 		return false
 	}
-	atRest := func(state string) bool { return slices.Contains(restStates, state) }
+	atRest := func(state string) bool { return slices.Contains(settledStates, state) }
 	if slices.ContainsFunc(states, func(state string) bool { return !atRest(state) }) {
 		return false
 	}
@@ -131,6 +129,5 @@ func (r remaining) settled(pg PG, pool Pool, places int) bool {
 	return len(copies) >= max(pool.MinSize, places)
 }
 
-// restStates are those of a placement group that lacks copies and can have no
-// more of them.
-var restStates = []string{"active", "undersized", "degraded", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
+// settledStates are the states of a placement group that has too few copies and can get no more.
+var settledStates = []string{"active", "undersized", "degraded", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}

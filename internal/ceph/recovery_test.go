@@ -100,8 +100,8 @@ func TestARuleThatIsMoreThanPlainSaysNothing(t *testing.T) {
 func TestThreeCopiesWithTwoHostsLeftAreStuckAsARealCephHasThem(t *testing.T) {
 	pools, pgs := of(recordedPools(t), recordedPGs(t, "pg-dump-out"), 1, 3)
 	stuck, why := Stuck(threeHosts(nil), pools, pgs, []int{10, 11})
-	want := "pool replicapool wants 3 copies on different hosts, with only 2 left; " +
-		"all 12 placement groups are active with as many copies as there can be, and at least min_size"
+	want := "pool replicapool needs 3 copies on different hosts; only 2 are left; " +
+		"all 12 placement groups are active with as many copies as possible, at least min_size"
 	if !stuck || why != want {
 		t.Errorf("stuck: %v, %q", stuck, why)
 	}
@@ -194,7 +194,7 @@ func TestAPlacementGroupOfAPoolThatIsNotKnownIsWork(t *testing.T) {
 		{ID: "1.0", Pool: 1, State: "active+undersized+degraded", Acting: []int{9, 12}},
 		{ID: "7.0", Pool: 7, State: "active+undersized+degraded", Acting: []int{9, 12}},
 	}
-	if stuck, why := Stuck(threeHosts(nil), pools, pgs, []int{10, 11}); stuck || !strings.Contains(why, "7.0 is not known") {
+	if stuck, why := Stuck(threeHosts(nil), pools, pgs, []int{10, 11}); stuck || !strings.Contains(why, "7.0 is unknown") {
 		t.Errorf("stuck: %v, %q", stuck, why)
 	}
 }

@@ -12,25 +12,23 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// Room is how much data there is, and how much there can be, as the mgr counted last. It is in
-// bytes.
+// Room is how much data there is and can be, by the mgr's last count, in bytes.
 type Room struct {
-	// Nearfull is the part of an OSD, from 0 to 1, up to which Ceph calls it well.
+	// Nearfull is the part of an OSD, from 0 to 1, above which Ceph warns.
 	Nearfull float64
-	// Capacity is what each OSD can hold at most, by its id.
+	// Capacity is the size of each OSD, by its id.
 	Capacity map[int]int64
-	// Used is what all OSDs hold, with what they need for themselves.
+	// Used is what all OSDs hold, including their own overhead.
 	Used int64
 	// Pools are by their names.
 	Pools map[string]Stored
 }
 
-// Stored is what a pool holds: Data without its copies, and Raw with them.
+// Stored is how much a pool holds: Data without its copies, and Raw with them.
 type Stored struct{ Data, Raw int64 }
 
-// Lacks says why data has no room in so many copies, by the names of pools, each of which keeps
-// its copies on different hosts; empty if it has. Other pools stay as they are, and no OSD is to
-// be nearer to full than Ceph calls well. A pool that is not known needs nothing.
+// Lacks returns why there is no space for this many copies of each named pool, each copy on another host, or
+// "". Other pools stay as they are, and no OSD may exceed the nearfull ratio. An unknown pool needs nothing.
 func (r Room) Lacks(tree Tree, copies map[string]int) string {
 	places := r.places(tree)
 	var most int64
@@ -43,22 +41,22 @@ func (r Room) Lacks(tree Tree, copies map[string]int) string {
 		needed += max(0, stored.Data*int64(copies)-stored.Raw)
 		data, spread = data+stored.Data, spread+stored.Data*int64(copies)
 	}
-	// No host has anything twice, so that a small one leaves more to the others.
+	// No host has two copies, so a small host leaves more to the others.
 	var apart int64
 	for _, place := range places {
 		apart += min(place, data)
 	}
 	switch {
 	case needed > most:
-		return fmt.Sprintf("it would take %s in all, and the OSDs have %s up to the nearfull ratio of %.2f", amount(needed), amount(most), r.Nearfull)
+		return fmt.Sprintf("all data would need %s, but the OSDs have %s below the nearfull ratio of %.2f", amount(needed), amount(most), r.Nearfull)
 	case spread > apart:
-		return fmt.Sprintf("copies of %s on different hosts would take %s, and the hosts have %s for them up to the nearfull ratio of %.2f",
+		return fmt.Sprintf("copies of %s on different hosts would need %s, but the hosts have %s below the nearfull ratio of %.2f",
 			amount(data), amount(spread), amount(apart), r.Nearfull)
 	}
 	return ""
 }
 
-// places returns how much each host that serves can hold and be well, in order of its name.
+// places returns how much each serving host can hold below the nearfull ratio, by order of its name.
 func (r Room) places(tree Tree) []int64 {
 	hosts := map[string]int64{}
 	for _, osd := range tree.OSDs {
@@ -90,9 +88,9 @@ func (c *Client) Room(ctx context.Context) (Room, error) {
 	var pools map[string]Stored
 	var ratioErr, usedErr, poolsErr error
 	parallel.Run(
-		func() { room.Nearfull, ratioErr = ask(ctx, c, command{args: []string{"osd", "dump"}}, parseNearfull) },
-		func() { used, usedErr = ask(ctx, c, command{args: []string{"osd", "df"}, mgr: true}, parseOSDUse) },
-		func() { pools, poolsErr = ask(ctx, c, command{args: []string{"df"}}, parseStored) },
+		func() { room.Nearfull, ratioErr = query(ctx, c, command{args: []string{"osd", "dump"}}, parseNearfull) },
+		func() { used, usedErr = query(ctx, c, command{args: []string{"osd", "df"}, mgr: true}, parseOSDUse) },
+		func() { pools, poolsErr = query(ctx, c, command{args: []string{"df"}}, parseStored) },
 	)
 	if err := cmp.Or(ratioErr, usedErr, poolsErr); err != nil {
 		return Room{}, err
@@ -116,7 +114,7 @@ func parseNearfull(answer []byte) (float64, error) {
 	return *said.Ratio, nil
 }
 
-// usedOSDs is what the OSDs can hold, by their ids, and what they hold.
+// usedOSDs is the size of each OSD, by its id, and what all of them hold.
 type usedOSDs struct {
 	capacity map[int]int64
 	used     int64
@@ -165,7 +163,7 @@ func parseStored(answer []byte) (map[string]Stored, error) {
 	pools := make(map[string]Stored, len(*said.Pools))
 	for _, pool := range *said.Pools {
 		if pool.Stats.Stored == nil {
-			return nil, fmt.Errorf("the answer does not say what pool %s stores", pool.Name)
+			return nil, fmt.Errorf("the answer does not say how much pool %s stores", pool.Name)
 		}
 		pools[pool.Name] = Stored{Data: *pool.Stats.Stored, Raw: pool.Stats.Raw}
 	}

@@ -57,10 +57,10 @@ func TestCopiesNeedRoomOnDifferentHosts(t *testing.T) {
 	}{
 		"enough":                {10, []int64{100, 100, 100}, 3, ""},
 		"to the brim":           {50, []int64{100, 100, 100}, 3, ""},
-		"too much in all":       {61, []int64{100, 100, 100}, 3, "it would take 151 GiB in all, and the OSDs have 150 GiB up to the nearfull ratio of 0.50"},
-		"a host that is small":  {10, []int64{500, 500, 10}, 3, "copies of 45 GiB on different hosts would take 135 GiB, and the hosts have 95 GiB"},
+		"too much in all":       {61, []int64{100, 100, 100}, 3, "all data would need 151 GiB, but the OSDs have 150 GiB below the nearfull ratio of 0.50"},
+		"a host that is small":  {10, []int64{500, 500, 10}, 3, "copies of 45 GiB on different hosts would need 135 GiB, but the hosts have 95 GiB"},
 		"two, and a small host": {10, []int64{500, 500, 10}, 2, ""},
-		"no OSD":                {0, nil, 2, "it would take 90 GiB in all, and the OSDs have 0 B"},
+		"no OSD":                {0, nil, 2, "all data would need 90 GiB, but the OSDs have 0 B"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree, room := roomy(test.used, test.gib...)
@@ -99,7 +99,7 @@ func TestWhatDoesNotServeIsNoRoom(t *testing.T) {
 func TestWhatTakesLessThanNowFreesNoRoomForOthers(t *testing.T) {
 	tree, room := roomy(140, 100, 100, 100)
 	room.Pools["grows"], room.Pools["shrunk"] = Stored{Data: 20 << 30, Raw: 20 << 30}, Stored{Data: 1 << 30, Raw: 60 << 30}
-	if lacks := room.Lacks(tree, map[string]int{"grows": 2, "shrunk": 2}); !strings.Contains(lacks, "in all") {
+	if lacks := room.Lacks(tree, map[string]int{"grows": 2, "shrunk": 2}); !strings.Contains(lacks, "all data") {
 		t.Errorf("it says %q", lacks)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// mgrHint ends the message about a command that the mgr answers.
-const mgrHint = "this command is answered by the mgr; check that a rook-ceph-mgr pod runs (kubectl -n rook-ceph get pods -l app=rook-ceph-mgr)"
+// mgrHint ends the error of a command that the mgr answers.
+const mgrHint = "the mgr answers this command; check that a rook-ceph-mgr pod runs (kubectl -n rook-ceph get pods -l app=rook-ceph-mgr)"
 
-// monHint ends the message about a command that the monitors answer.
+// monHint ends the error of a command that the monitors answer.
 const monHint = "check that most of the rook-ceph-mon pods run (kubectl -n rook-ceph get pods -l app=rook-ceph-mon)"
 
 // command is one ceph command.
@@ -24,13 +24,13 @@ type command struct {
 	mgr bool
 	// changes is set for commands that change something.
 	changes bool
-	// anew is set for a question of which an answer that is just there already does not do.
-	anew bool
+	// uncached is set for a query that must not be answered with an earlier answer.
+	uncached bool
 }
 
 func (c command) String() string { return "ceph " + strings.Join(c.args, " ") }
 
-// kind is the command without what it is about.
+// kind is the command without its object.
 func (c command) kind() string {
 	words := 2
 	if len(c.args) > 1 && c.args[1] == "crush" {
@@ -39,9 +39,8 @@ func (c command) kind() string {
 	return strings.Join(c.args[:min(words, len(c.args))], " ")
 }
 
-// run runs a ceph command to its end, or to the end of its time. One that only
-// reads is shared with others who ask the same, and put together with what else is
-// asked at the same moment.
+// run runs a ceph command to its end, or until its timeout. Callers of the same query share its answer, and
+// queries of the same moment share a process.
 func (c *Client) run(ctx context.Context, command command) (answer []byte, err error) {
 	switch {
 	case command.changes && c.options.ReadOnly:
@@ -51,14 +50,14 @@ func (c *Client) run(ctx context.Context, command command) (answer []byte, err e
 		defer c.reads.changes()
 		began := time.Now()
 		answer, err = c.complete(ctx, command, began.Add(c.limit()))
-		c.tell(ctx, command, began, err)
+		c.report(ctx, command, began, err)
 		return answer, err
 	}
 	return c.reads.ask(ctx, command, c.put)
 }
 
-// tell tells what a command took, unless its caller had stopped waiting.
-func (c *Client) tell(ctx context.Context, command command, began time.Time, err error) {
+// report reports a command to OnCommand, unless its caller had stopped waiting.
+func (c *Client) report(ctx context.Context, command command, began time.Time, err error) {
 	if err == nil || ctx.Err() == nil {
 		c.options.OnCommand(command.kind(), time.Since(began), err)
 	}
@@ -70,7 +69,7 @@ func (c *Client) complete(parent context.Context, command command, until time.Ti
 	defer cancel()
 	result, err := c.exec(ctx, command, true)
 	if err == nil && result.lacksTimeout() {
-		// Nothing was started, so it can be repeated. The exec alone ends it then.
+		// Nothing was started, so it can be repeated. Then only the exec's timeout ends it.
 		result, err = c.exec(ctx, command, false)
 	}
 	switch {
@@ -86,19 +85,19 @@ func (c *Client) complete(parent context.Context, command command, until time.Ti
 
 // outcome reads the exit code.
 func (c *Client) outcome(command command, result result) (answer []byte, err error) {
-	message := lastWords(result.stderr)
+	message := outputTail(result.stderr)
 	switch {
 	case result.exitCode == 0:
 		return result.stdout, nil
 	case result.exitCode == exitNoProgram, result.exitCode == exitNotExecutable:
-		return nil, fmt.Errorf("%s: %w: the ceph program cannot be run there: %s", command, ErrUnavailable, message)
-	case silent(result.exitCode, message):
+		return nil, fmt.Errorf("%s: %w: cannot run the ceph program there: %s", command, ErrUnavailable, message)
+	case isUnanswered(result.exitCode, message):
 		return nil, c.noAnswer(command, fmt.Sprintf("exit code %d: %s", result.exitCode, message))
 	}
 	return nil, &CommandError{Command: command.String(), ExitCode: result.exitCode, Message: message}
 }
 
-// limit is how long a command may take with all that is around it.
+// limit is the timeout of a command including its exec.
 func (c *Client) limit() time.Duration { return c.options.Timeout + c.options.Grace }
 
 type result struct {
@@ -106,8 +105,8 @@ type result struct {
 	exitCode       int
 }
 
-// lacksTimeout reports whether it was timeout(1) that could not be found. When
-// timeout(1) finds no ceph, it names itself first.
+// lacksTimeout reports whether timeout(1) is missing. If timeout(1) finds no ceph, its message begins with its
+// own name.
 func (r result) lacksTimeout() bool {
 	if r.exitCode != exitNoProgram && r.exitCode != exitNotExecutable {
 		return false
@@ -115,8 +114,7 @@ func (r result) lacksTimeout() bool {
 	return !strings.Contains(string(r.stderr), "timeout: failed to run command")
 }
 
-// exec starts the command once. With guard, timeout(1) ends it inside of the pod,
-// before the context ends the exec from outside.
+// exec runs the command once. With guard, timeout(1) ends it inside the pod before the context ends the exec.
 func (c *Client) exec(ctx context.Context, command command, guard bool) (r result, err error) {
 	if !command.changes {
 		ctx = kube.Question(ctx)
@@ -128,8 +126,8 @@ func (c *Client) exec(ctx context.Context, command command, guard bool) (r resul
 	return r, err
 }
 
-// notFoundInPod is how container runtimes report a program that is not there,
-// when they report it as an error instead of an exit code.
+// notFoundInPod is how container runtimes report a missing program if they return an error instead of an exit
+// code.
 const notFoundInPod = "executable file not found"
 
 func (c *Client) argv(command command, guard bool) []string {
@@ -140,9 +138,9 @@ func (c *Client) argv(command command, guard bool) []string {
 	return append(append(argv, c.program()...), command.args...)
 }
 
-// conversing is how a ceph process is started that reads questions from its input.
-// It is told not to keep its answers until it has many.
-func (c *Client) conversing() []string {
+// interactiveArgv starts a ceph process that reads queries from its input. Without PYTHONUNBUFFERED it would
+// hold its answers back until it has many.
+func (c *Client) interactiveArgv() []string {
 	argv := append([]string{"env", "PYTHONUNBUFFERED=1"}, c.guard(c.lifetime())...)
 	return append(argv, c.program()...)
 }
@@ -166,7 +164,7 @@ func (c *Client) noAnswer(command command, why string) error {
 		hint = mgrHint
 	}
 	if command.changes {
-		why += "; it may have happened or not"
+		why += "; the change may have happened"
 	}
 	return fmt.Errorf("%s: %w: %s; %s", command, ErrUnavailable, why, hint)
 }

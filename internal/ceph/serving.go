@@ -2,12 +2,11 @@ package ceph
 
 import "slices"
 
-// Serving returns the names of the hosts with at least one OSD that is up and in and that CRUSH
-// gives data, sorted. An OSD that is in no host, or that only the CRUSH map still has, serves
-// nowhere.
+// Serving returns the sorted names of the hosts that have at least one OSD that is up and in and has a CRUSH
+// weight. An OSD without a host, or only in the CRUSH map, does not count.
 func (t Tree) Serving() []string { return t.hostsWith(OSD.serves) }
 
-// Occupied returns the names of the hosts with at least one OSD, whether or not it runs, sorted.
+// Occupied returns the sorted names of the hosts with at least one OSD, running or not.
 func (t Tree) Occupied() []string {
 	return t.hostsWith(func(o OSD) bool { return o.Exists && !o.Stray })
 }

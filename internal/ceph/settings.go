@@ -16,15 +16,15 @@ const (
 	PoolPGMin   = "pg_num_min"
 )
 
-// Option is an option of the monitors in Ceph's own database.
+// Option is an option of the monitors in Ceph's configuration database.
 type Option struct {
-	// Value is what monitors use, "" for their default.
+	// Value is the value that monitors use, "" for their default.
 	Value string `json:"value,omitempty"`
-	// Own is set when it is set for the monitors and not for all daemons.
+	// Own is set if the value is set for the monitors, not for all daemons.
 	Own bool `json:"own,omitempty"`
 }
 
-// On reports whether a switch is on.
+// On reports whether a boolean option is on.
 func (o Option) On() bool { return o.Value == "true" || o.Value == "1" }
 
 // SetPoolNumber implements [Settings].
@@ -44,7 +44,7 @@ func (c *Client) SetPoolNumber(ctx context.Context, pool, setting string, value 
 
 // MonOption implements [Settings].
 func (c *Client) MonOption(ctx context.Context, name string) (Option, error) {
-	return ask(ctx, c, command{args: []string{"config", "dump"}}, func(answer []byte) (Option, error) { return parseOption(answer, name) })
+	return query(ctx, c, command{args: []string{"config", "dump"}}, func(answer []byte) (Option, error) { return parseOption(answer, name) })
 }
 
 // SetMonOption implements [Settings].
@@ -66,22 +66,22 @@ func (c *Client) setOption(ctx context.Context, how string, words ...string) err
 	return c.change(ctx, false, append([]string{"config", how, monSection}, words...)...)
 }
 
-// checkWord refuses what ceph could take for an option of its own, or for nothing.
+// checkWord refuses an empty word, and one that ceph could read as an option or as several words.
 func checkWord(word, what string) error {
 	if word == "" || strings.HasPrefix(word, "-") || strings.ContainsAny(word, " \t\n") {
-		return fmt.Errorf("%w: %q is no %s", ErrInvalid, word, what)
+		return fmt.Errorf("%w: %q is not a valid %s", ErrInvalid, word, what)
 	}
 	return nil
 }
 
-// The sections of Ceph's database that monitors read; of both, the first counts.
+// The sections of the configuration database that monitors read; the first wins.
 const (
 	monSection    = "mon"
 	globalSection = "global"
 )
 
-// parseOption reads the answer of `ceph config dump`. What is set for some of the monitors only
-// is left out.
+// parseOption reads the answer of `ceph config dump`. It skips values with a mask, which are for some monitors
+// only.
 func parseOption(answer []byte, name string) (Option, error) {
 	var said []struct {
 		Section string `json:"section"`

@@ -8,37 +8,33 @@ import (
 	"time"
 )
 
-// linger is how long a question waits for others that are asked at the same
-// moment. Preflights that are asked together, and steps that run together, are;
-// and a process of ceph takes a hundred times as long.
-const linger = 5 * time.Millisecond
+// gatherTime is how long a query waits for others. Preflights and steps that run in parallel query at the same
+// moment, and a ceph process takes a hundred times as long.
+const gatherTime = 5 * time.Millisecond
 
-// shared lets those who ask at the same moment share what they ask: the same
-// question is put once, and different ones together. They are put after all of them
-// have been asked: nobody gets an answer that is older than the question by more than
-// maxAge, nor one from before a change.
+// shared lets callers share queries: equal ones of the same moment are sent once, and different ones together.
+// They are sent after all of them were made, so no answer is older than its query by more than maxAge, or from
+// before a change.
 type shared struct {
 	maxAge time.Duration
 
 	mu sync.Mutex
-	// gathering are the questions that have not been put to Ceph yet.
+	// gathering are the queries that have not been sent yet.
 	gathering *gathering
-	// put are those put within maxAge and since the last change, answered or not, by their text.
-	put map[string]*question
+	// put are the queries sent within maxAge and since the last change, answered or not, by their text.
+	put map[string]*sharedQuery
 }
 
-// gathering is what is asked at one moment.
+// gathering is the queries of one moment.
 type gathering struct {
-	// open are those that may be joined, by their text; all has those too that
-	// everybody left.
-	open map[string]*question
-	all  []*question
+	// open are the queries that can be joined, by their text; all also has those without a waiting caller.
+	open map[string]*sharedQuery
+	all  []*sharedQuery
 }
 
-// ask returns the answer to a command that only reads. put gets what was gathered,
-// and ends each question. When nobody waits for one any more, it is given up; the
-// last to wait sees it to its end.
-func (s *shared) ask(ctx context.Context, command command, put func([]*question)) ([]byte, error) {
+// ask returns the answer to a query. put sends the gathered queries, and ends each of them. A query that no caller
+// waits for is given up; its last caller waits until it has ended.
+func (s *shared) ask(ctx context.Context, command command, put func([]*sharedQuery)) ([]byte, error) {
 	q := s.join(ctx, command, put)
 	select {
 	case <-q.over:
@@ -53,34 +49,34 @@ func (s *shared) ask(ctx context.Context, command command, put func([]*question)
 	return nil, fmt.Errorf("%s: %w", command, context.Cause(ctx))
 }
 
-// join joins a question that is being gathered, or begins one.
-func (s *shared) join(ctx context.Context, command command, put func([]*question)) *question {
+// join joins a query that is being gathered, or begins one.
+func (s *shared) join(ctx context.Context, command command, put func([]*sharedQuery)) *sharedQuery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := command.String()
-	if q := s.put[text]; q != nil && !command.anew && q.young(s.maxAge) && q.serves() {
+	if q := s.put[text]; q != nil && !command.uncached && q.young(s.maxAge) && q.serves() {
 		return q
 	}
 	if s.gathering == nil {
-		s.gathering = &gathering{open: make(map[string]*question)}
+		s.gathering = &gathering{open: make(map[string]*sharedQuery)}
 		go s.gather(put)
 	}
 	if q := s.gathering.open[text]; q != nil && q.enter() {
 		return q
 	}
-	q := newQuestion(ctx, command)
+	q := newSharedQuery(ctx, command)
 	s.gathering.open[text] = q
 	s.gathering.all = append(s.gathering.all, q)
 	return q
 }
 
-// gather waits for others, and puts what somebody still waits for.
-func (s *shared) gather(put func([]*question)) {
-	<-time.After(linger)
-	var awaited []*question
+// gather waits for more queries, and sends those that a caller still waits for.
+func (s *shared) gather(put func([]*sharedQuery)) {
+	<-time.After(gatherTime)
+	var awaited []*sharedQuery
 	for _, q := range s.gathered() {
 		if q.asking.Err() != nil {
-			// All have left, and nothing was begun.
+			// All callers have left, and nothing was sent.
 			q.end(nil, context.Cause(q.asking), nil)
 			continue
 		}
@@ -91,8 +87,8 @@ func (s *shared) gather(put func([]*question)) {
 	}
 }
 
-// gathered ends the gathering, and returns its questions as put from now on.
-func (s *shared) gathered() []*question {
+// gathered ends the gathering, and returns its queries as sent now.
+func (s *shared) gathered() []*sharedQuery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gathering, now := s.gathering, time.Now()
@@ -102,7 +98,7 @@ func (s *shared) gathered() []*question {
 	}
 	if s.maxAge > 0 {
 		if s.put == nil {
-			s.put = make(map[string]*question)
+			s.put = make(map[string]*sharedQuery)
 		}
 		maps.Copy(s.put, gathering.open)
 		time.AfterFunc(s.maxAge, s.forgetOld) // answers can be large
@@ -113,10 +109,10 @@ func (s *shared) gathered() []*question {
 func (s *shared) forgetOld() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.put, func(_ string, q *question) bool { return !q.young(s.maxAge) })
+	maps.DeleteFunc(s.put, func(_ string, q *sharedQuery) bool { return !q.young(s.maxAge) })
 }
 
-// changes keeps what was asked before from answering what is asked from now on.
+// changes drops earlier answers, because a change may have made them wrong.
 func (s *shared) changes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

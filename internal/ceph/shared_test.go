@@ -107,10 +107,10 @@ func TestWhoStopsWaitingSpoilsNothingForTheOthersAndTheLastEndsTheCommand(t *tes
 
 func TestAQuestionThatNobodyWaitsForAnyMoreIsNotPutAndACommandThatWasGivenUpIsNotCounted(t *testing.T) {
 	for name, test := range map[string]struct {
-		patience  time.Duration
-		questions int
+		sessionTimeout time.Duration
+		questions      int
 	}{
-		"before it was put": {linger / 2, 0}, "while it ran": {100 * time.Millisecond, 1},
+		"before it was put": {gatherTime / 2, 0}, "while it ran": {100 * time.Millisecond, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAQuestionThatNobodyWaitsForAnyMoreIsNotPutAndACommandThatWasGivenUpIsNo
 					"a question": func(ctx context.Context) error { _, err := client.Health(ctx); return err },
 					"a change":   func(ctx context.Context) error { return client.Out(ctx, 3) },
 				} {
-					ctx, cancel := context.WithTimeout(t.Context(), test.patience)
+					ctx, cancel := context.WithTimeout(t.Context(), test.sessionTimeout)
 					if err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("%s: %v", what, err)
 					}

@@ -9,7 +9,7 @@ import (
 // Version is a version of Ceph, such as 16.2.15 pacific.
 type Version struct {
 	Major, Minor, Patch int
-	// Release is the release's name, empty when Ceph did not say.
+	// Release is the release's name, empty if Ceph did not report it.
 	Release string
 }
 
@@ -18,7 +18,7 @@ func (v Version) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%d.%d.%d %s", v.Major, v.Minor, v.Patch, v.Release))
 }
 
-// Status is Ceph's opinion of itself.
+// Status is the health status that Ceph reports.
 type Status string
 
 // The statuses.
@@ -28,25 +28,24 @@ const (
 	HealthErr  Status = "HEALTH_ERR"
 )
 
-// Health is what the monitors say about the cluster.
+// Health is the health that the monitors report.
 type Health struct {
 	Status Status
 	// Checks are the reasons for a status other than [HealthOK], by code.
 	Checks []Check
-	// MgrActive is what the monitors believe: they notice a mgr that died without
-	// a word only after 30 s (mon_mgr_beacon_grace).
+	// MgrActive is what the monitors know: they notice a mgr that died without a message only after 30 s
+	// (mon_mgr_beacon_grace).
 	MgrActive bool
-	// Monitors is how many there should be, Quorum the names of those that agree.
+	// Monitors is the number of monitors, Quorum the names of those in the quorum.
 	Monitors int
 	Quorum   []string
-	// PGs counts placement groups by state, such as "active+clean". The mgr
-	// counts them: for some seconds after an OSD is lost, and as long as there is
-	// no mgr, the numbers are those of before.
+	// PGs counts placement groups by state, such as "active+clean". The mgr counts them: for some seconds after
+	// the loss of an OSD, and while there is no mgr, the numbers are old.
 	PGs map[string]int
 }
 
-// Inactive counts the placement groups of which no running OSD is known to have
-// the data: those that are not active, or stale. Its limits are those of PGs.
+// Inactive counts the placement groups whose data no running OSD is known to have: those that are not active,
+// or stale. Like PGs, it can be old.
 func (h Health) Inactive() int {
 	inactive := 0
 	for state, count := range h.PGs {
@@ -91,12 +90,12 @@ func (h Health) Clean() bool {
 	return true
 }
 
-// cleanStates are those of whole data; a scrub only reads it.
+// cleanStates are the states of complete data; a scrub only reads it.
 var cleanStates = []string{"active+clean", "active+clean+scrubbing", "active+clean+scrubbing+deep"}
 
 // Tree is the CRUSH tree as far as EKCO needs it.
 type Tree struct {
-	// FSID tells the cluster from every other one.
+	// FSID identifies the cluster.
 	FSID string
 	// Hosts are sorted by name, OSDs by id.
 	Hosts []Host
@@ -110,11 +109,10 @@ type Host struct {
 	OSDs []int
 }
 
-// Ref names an OSD beyond doubt: Ceph gives the ids of removed OSDs again, the
-// UUIDs never.
+// Ref identifies an OSD: Ceph reuses the ids of removed OSDs, but never their UUIDs.
 type Ref struct {
 	ID int `json:"id"`
-	// UUID is empty when it is not known; then the id alone has to do.
+	// UUID is empty if unknown; then only the id identifies the OSD.
 	UUID string `json:"uuid,omitempty"`
 }
 
@@ -124,22 +122,21 @@ func (r Ref) IsOther(osd Ref) bool { return r.UUID != "" && osd.UUID != "" && r.
 // OSD is one object storage daemon.
 type OSD struct {
 	Ref
-	// Host is the CRUSH host it is in; empty when it is in none.
+	// Host is its CRUSH host; empty if it has none.
 	Host string
-	// Exists is false when only the CRUSH map still has it.
+	// Exists is false if only the CRUSH map has it.
 	Exists bool
 	Up     bool
-	// Reweight is 0 when the OSD is out, 1 when it is fully in.
+	// Reweight is 0 if the OSD is out, 1 if it is fully in.
 	Reweight float64
-	// Weight is how much of the data CRUSH gives it among others, by its size in TiB unless
-	// somebody set it; with 0 it gets none.
+	// Weight is the CRUSH weight: its size in TiB, unless it was set by hand. With 0 it gets no data.
 	Weight float64
-	// Stray OSDs are in the OSD map and nowhere in the CRUSH tree.
+	// Stray OSDs are in the OSD map but not in the CRUSH tree.
 	Stray       bool
 	DeviceClass string
 }
 
-// In reports whether the OSD is to hold data.
+// In reports whether Ceph puts data on the OSD.
 func (o OSD) In() bool { return o.Reweight > 0 }
 
 // OSD returns the OSD of that id.
@@ -160,8 +157,8 @@ func (t Tree) Host(name string) (Host, bool) {
 	return t.Hosts[i], true
 }
 
-// HostOfNode returns the CRUSH host of the machine with that hostname: of that
-// name or, as Rook names it, with dashes for dots.
+// HostOfNode returns the CRUSH host of the machine with that hostname: under that name or, as Rook writes it,
+// with dashes instead of dots.
 func (t Tree) HostOfNode(hostname string) (Host, bool) {
 	if host, ok := t.Host(CrushName(hostname)); ok {
 		return host, true
@@ -169,25 +166,24 @@ func (t Tree) HostOfNode(hostname string) (Host, bool) {
 	return t.Host(hostname)
 }
 
-// CrushName returns what Rook calls a machine in the CRUSH map, where dots are
-// not allowed.
+// CrushName returns Rook's name for a machine in the CRUSH map, which allows no dots.
 func CrushName(hostname string) string { return strings.ReplaceAll(hostname, ".", "-") }
 
-// Safety says which OSDs may go.
+// Safety is which OSDs can be destroyed.
 type Safety struct {
-	// Safe OSDs hold nothing that is not elsewhere too.
+	// Safe OSDs hold no data that is not elsewhere too.
 	Safe []int
-	// Active OSDs are mapped to placement groups: data is still to move away.
+	// Active OSDs are mapped to placement groups: their data must move first.
 	Active []int
-	// StoredPGs of OSDs may be needed and are not active now.
+	// StoredPGs are OSDs with placement groups that are not active now, and may need them.
 	StoredPGs []int
-	// MissingStats of OSDs keep Ceph from telling: ask again later.
+	// MissingStats are OSDs without statistics: ask again later.
 	MissingStats []int
 
 	asked []int
 }
 
-// All reports whether every OSD that was asked about may go.
+// All reports whether all OSDs of the question are safe.
 func (s Safety) All() bool {
 	for _, id := range s.asked {
 		if !slices.Contains(s.Safe, id) {
@@ -197,7 +193,7 @@ func (s Safety) All() bool {
 	return true
 }
 
-// Reason says, for people, why not all may go; empty when they may.
+// Reason returns why not all are safe, or "".
 func (s Safety) Reason() string {
 	if s.All() {
 		return ""
@@ -207,23 +203,21 @@ func (s Safety) Reason() string {
 		ids []int
 		why string
 	}{
-		{s.Active, "still mapped to placement groups whose data is to move away"},
-		{s.StoredPGs, "holding placement groups that are not elsewhere"},
-		{s.MissingStats, "not known well enough yet"},
+		{s.Active, "still mapped to placement groups, whose data must move first"},
+		{s.StoredPGs, "holding placement groups that are not active"},
+		{s.MissingStats, "without statistics yet"},
 	} {
 		if len(group.ids) > 0 {
 			reasons = append(reasons, Names(group.ids...)+" "+group.why)
 		}
 	}
 	if len(reasons) == 0 {
-		return "Ceph does not call " + Names(s.asked...) + " safe to destroy"
+		return "Ceph does not report " + Names(s.asked...) + " as safe"
 	}
 	return strings.Join(reasons, "; ")
 }
 
-// NewSafety returns the answer to a question about the given OSDs of which
-// those are safe, and the rest is active. It is for implementations of [API]
-// that simulate Ceph; what Ceph itself answers is parsed.
+// NewSafety returns an answer for tests and simulations, in which the OSDs that are not safe are active.
 func NewSafety(asked, safe []int) Safety {
 	s := Safety{asked: slices.Clone(asked)}
 	for _, id := range asked {

@@ -7,34 +7,32 @@ import (
 	"strconv"
 )
 
-// hostPattern is what Ceph allows as the name of a bucket, less a leading dash,
-// which would be an option.
+// hostPattern is what Ceph allows as a bucket's name, without a leading dash, which would be an option.
 var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
 
-// osdPattern is the name of an OSD: removing a host of such a name from the
-// CRUSH map would remove the OSD.
+// osdPattern matches names of OSDs: to remove a host of such a name from the CRUSH map would remove the OSD.
 var osdPattern = regexp.MustCompile(`^osd\.[0-9]+$`)
 
-const longestHost = 253
+const maxHostName = 253
 
 func checkHost(host string) error {
-	if len(host) > longestHost || !hostPattern.MatchString(host) || osdPattern.MatchString(host) {
-		return fmt.Errorf("%w: %q is no name of a CRUSH host", ErrInvalid, host)
+	if len(host) > maxHostName || !hostPattern.MatchString(host) || osdPattern.MatchString(host) {
+		return fmt.Errorf("%w: %q is not the name of a CRUSH host", ErrInvalid, host)
 	}
 	return nil
 }
 
 func checkID(id int) error {
 	if id < 0 || id > math.MaxInt32 {
-		return fmt.Errorf("%w: %d is no id of an OSD", ErrInvalid, id)
+		return fmt.Errorf("%w: %d is not the id of an OSD", ErrInvalid, id)
 	}
 	return nil
 }
 
-// arguments returns the ids as ceph takes them.
+// arguments returns the ids as arguments of ceph.
 func arguments(ids []int) ([]string, error) {
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("%w: no OSD is given", ErrInvalid)
+		return nil, fmt.Errorf("%w: no OSD given", ErrInvalid)
 	}
 	texts := make([]string, len(ids))
 	for i, id := range ids {

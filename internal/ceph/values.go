@@ -9,14 +9,13 @@ import (
 	"slices"
 )
 
-// longestAnswer is how long one answer may be, in bytes: that about a thousand OSDs
-// has a thousand KiB.
-const longestAnswer = 8 << 20
+// maxAnswer is the maximum size of one answer, in bytes. For a thousand OSDs it has about 1 MiB.
+const maxAnswer = 8 << 20
 
-var errNoValues = errors.New("it wrote something that is no sequence of JSON values, each with an end of line")
+var errNoValues = errors.New("its output is not a sequence of JSON values, each on its own line")
 
-// values cuts what ceph writes into JSON objects and arrays. Each ends with an end
-// of line, and there is only white space between them; anything else is an error.
+// values splits ceph's output into JSON objects and arrays. Each ends with a newline, with only white space
+// between them; anything else is an error.
 type values struct {
 	begun    []byte
 	depth    int
@@ -25,7 +24,7 @@ type values struct {
 	complete bool
 }
 
-// between reports whether there is nothing of a value that has not been returned.
+// between reports whether no value has begun.
 func (v *values) between() bool { return len(v.begun) == 0 }
 
 // next takes one byte, and returns the value that ends with it, if one does.
@@ -37,15 +36,15 @@ func (v *values) next(b byte) (value []byte, err error) {
 		return nil, nil
 	case v.between() && b != '{' && b != '[':
 		return nil, errNoValues
-	case len(v.begun) >= longestAnswer:
-		return nil, fmt.Errorf("an answer has more than %d KiB", longestAnswer>>10)
+	case len(v.begun) >= maxAnswer:
+		return nil, fmt.Errorf("an answer has more than %d KiB", maxAnswer>>10)
 	}
 	v.begun = append(v.begun, b)
 	v.follow(b)
 	return nil, nil
 }
 
-// follow notes where in the value the byte is.
+// follow keeps track of strings and nesting.
 func (v *values) follow(b byte) {
 	switch {
 	case v.escaped:
@@ -63,7 +62,7 @@ func (v *values) follow(b byte) {
 	}
 }
 
-// end returns the value, if the byte after it is the end of its line.
+// end returns the value if the next byte is a newline.
 func (v *values) end(b byte) ([]byte, error) {
 	value := quoteBareNumbers(v.begun)
 	*v = values{}
@@ -77,8 +76,8 @@ func (v *values) end(b byte) ([]byte, error) {
 // 18.2.4 writes inf into fields of pools in "ceph osd dump".
 var bareNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+]?\b(?:inf|nan)\b`)
 
-// quoteBareNumbers puts inf and nan in quotes. If nobody reads the field, the answer can be parsed
-// then; if a number is expected there, parsing fails.
+// quoteBareNumbers quotes inf and nan, so that answers can be parsed if EKCO does not use the field. If it
+// does, parsing the number fails.
 func quoteBareNumbers(answer []byte) []byte {
 	if json.Valid(answer) {
 		return answer

@@ -50,7 +50,7 @@ func TestWhatIsNoSequenceOfAnswersIsNotTakenForOne(t *testing.T) {
 func TestAnAnswerWithoutEndIsGivenUp(t *testing.T) {
 	var v values
 	_, err := v.next('[')
-	for i := 0; err == nil && i <= longestAnswer; i++ {
+	for i := 0; err == nil && i <= maxAnswer; i++ {
 		_, err = v.next(' ')
 	}
 	if err == nil {

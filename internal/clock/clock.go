@@ -5,31 +5,27 @@ import (
 	"time"
 )
 
-// Tolerance is how far the machine's clock may be away before that is worth
-// moving the own one.
+// Tolerance is the difference from the machine's clock above which EKCO moves its own clock.
 const Tolerance = 10 * time.Second
 
-// Source is where a clock has its time from.
+// Source is the clocks of the machine.
 type Source struct {
 	// Wall reads the machine's clock.
 	Wall func() time.Time
-	// Passed reads the monotonic clock: how long it has run since some moment
-	// that does not change.
+	// Passed reads the monotonic clock: how long it has run since a fixed moment.
 	Passed func() time.Duration
-	// Boot names the boot of the machine, if that moment is its beginning, and is
-	// empty otherwise.
+	// Boot is the id of the machine's boot if that moment is its start; otherwise it is empty.
 	Boot string
 }
 
 // Clock is EKCO's clock. Make one with [New]. It is safe for concurrent use.
 type Clock struct {
 	source Source
-	// zero is what the clock showed, or would have shown, when the monotonic
-	// clock was at zero.
+	// zero is the time of this clock when the monotonic clock was at zero.
 	zero atomic.Pointer[time.Time]
 }
 
-// New returns a clock that shows what the source's does now.
+// New returns a clock that shows the source's time now.
 func New(source Source) *Clock {
 	c := &Clock{source: source}
 	c.setZero(source.Wall().Round(0).Add(-source.Passed()))
@@ -41,7 +37,7 @@ func (c *Clock) setZero(zero time.Time) {
 	c.zero.Store(&zero)
 }
 
-// Now returns the time, in UTC. It never goes backwards but by [Clock.Move].
+// Now returns the time in UTC. Only [Clock.Move] and [Clock.Continue] can set it back.
 func (c *Clock) Now() time.Time { return c.zero.Load().Add(c.source.Passed()) }
 
 // Drift returns how far the machine's clock is ahead of this one.
@@ -50,13 +46,11 @@ func (c *Clock) Drift() time.Duration { return c.source.Wall().Round(0).Sub(c.No
 // Move sets the clock forward, or back.
 func (c *Clock) Move(by time.Duration) { c.setZero(c.zero.Load().Add(by)) }
 
-// Uptime returns the name of the machine's boot and how long its monotonic
-// clock has run since. The name is empty when that is not known.
+// Uptime returns the id of the machine's boot and the time since then. The id is empty if it is unknown.
 func (c *Clock) Uptime() (boot string, since time.Duration) { return c.source.Boot, c.source.Passed() }
 
-// Continue lets the clock go on from another one, of which is known what it
-// showed at the beginning of a boot. It does nothing if that was another boot of
-// the machine, or of another machine.
+// Continue sets the clock as an earlier clock that showed zero at the start of this boot. It does nothing if
+// that was another boot or another machine.
 func (c *Clock) Continue(boot string, zero time.Time) {
 	if boot != "" && boot == c.source.Boot && !zero.IsZero() {
 		c.setZero(zero)

@@ -8,11 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootID is where Linux names the boot of the machine, also in a container.
+// bootID is the file in which Linux has the id of the boot, also in a container.
 const bootID = "/proc/sys/kernel/random/boot_id"
 
-// Machine returns the clocks of the machine. Its monotonic clock stands still
-// while the machine sleeps.
+// Machine returns the clocks of the machine. Its monotonic clock stops while the machine sleeps.
 func Machine() Source {
 	name, err := os.ReadFile(bootID)
 	if _, readable := sinceBoot(); err != nil || !readable {
@@ -30,8 +29,7 @@ func sinceBoot() (time.Duration, bool) {
 	return time.Duration(at.Nano()), err == nil
 }
 
-// Process returns the clocks as this process has them, of which no other
-// process knows anything.
+// Process returns clocks of this process, which no other process can continue.
 func Process() Source {
 	began := time.Now()
 	return Source{Wall: time.Now, Passed: func() time.Duration { return time.Since(began) }}

@@ -10,7 +10,7 @@ import (
 // Bytes is a size.
 type Bytes int64
 
-// String returns the size in the largest unit that it is a multiple of: 512Mi.
+// String returns the size in its largest whole unit, such as 512Mi.
 func (b Bytes) String() string {
 	unit := 0
 	for ; b != 0 && b%1024 == 0 && unit+1 < len(byteUnits); unit++ {
@@ -19,7 +19,7 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + byteUnits[unit]
 }
 
-// byteUnits are those that Kubernetes writes, each 1024 of the one before.
+// byteUnits are the units of Kubernetes, each 1024 times the one before.
 var byteUnits = []string{"", "Ki", "Mi", "Gi", "Ti"}
 
 func (*Bytes) kind() string { return "size" }

@@ -27,7 +27,7 @@ func (c *Certificates) keys() []key {
 		},
 		{
 			name: "rotate_certs_image", built: true, value: &c.RotateCertsImage, byDefault: "replicated/ekco:latest",
-			help: "image of the pods that look at and renew certificates on primaries",
+			help: "image of the pods that check and renew certificates on primaries",
 		},
 		{
 			name: "rotate_certs_namespace", built: true, value: &c.RotateCertsNamespace, byDefault: "kurl",
@@ -39,7 +39,7 @@ func (c *Certificates) keys() []key {
 		},
 		{
 			name: "rotate_certs_check_interval", value: &c.RotateCertsCheckInterval, byDefault: "24h", check: positive, built: true,
-			help: "how often a pod looks at the certificates on each primary",
+			help: "how often a pod checks the certificates on each primary",
 		},
 		{
 			name: "registry_cert_namespace", value: &c.RegistryCertNamespace, byDefault: "kurl", built: true,

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Config is every setting of EKCO, after defaults: what a capability is told is a
-// struct of its own, embedded here, with its keys in the file of the same name.
-// Those whose feature is not built yet are read and validated all the same, so that
-// a configuration is judged as a whole.
+// Config is every setting of EKCO, after defaults. The settings of each capability are a struct that is
+// embedded here; its keys are in the file of the same name. Settings without effect in this version are read
+// and validated too, so that the whole configuration is checked.
 type Config struct {
-	// File is the configuration file that was read, empty when there was none.
+	// File is the configuration file that was read, empty if there was none.
 	File string
 	// UnknownKeys are the keys of File that this EKCO does not know, sorted.
 	UnknownKeys []string
@@ -32,8 +31,8 @@ type Config struct {
 	Kotsadm
 }
 
-// Default returns the settings that hold when nothing is configured. They are
-// those of the operator's flags; kURL writes others into its file.
+// Default returns the settings without any configuration: the defaults of the operator's flags. kURL writes
+// others into its file.
 func Default() Config {
 	var config Config
 	for _, k := range config.keys() {
@@ -42,9 +41,8 @@ func Default() Config {
 	return config
 }
 
-// Socket returns where the operator that owns the journal is asked: beside the
-// journal, with the extension .sock. For /var/lib/ekco/journal.db that is
-// /var/lib/ekco/journal.sock.
+// Socket returns the socket of the operator that owns the journal: next to the journal, with the extension
+// .sock. For /var/lib/ekco/journal.db that is /var/lib/ekco/journal.sock.
 func (c Config) Socket() string { return SocketOf(c.Journal) }
 
 // SocketOf returns the socket that belongs to a journal's path.
@@ -52,8 +50,7 @@ func SocketOf(journal string) string {
 	return strings.TrimSuffix(journal, filepath.Ext(journal)) + ".sock"
 }
 
-// Redacted returns every setting by key, in the form the file takes, with
-// secrets replaced.
+// Redacted returns every setting by key, in the form of the file, with secrets replaced.
 func (c Config) Redacted() map[string]string {
 	settings := make(map[string]string)
 	for _, k := range c.keys() {

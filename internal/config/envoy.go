@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Envoy are the settings of Envoy's pods, and where they and Contour are.
+// Envoy are the settings of Envoy's pods, and the namespaces of Envoy and Contour.
 type Envoy struct {
 	ContourNamespace          string
 	ContourCertNamespace      string

@@ -13,25 +13,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFileSize bounds a configuration file. A ConfigMap cannot be larger.
+// maxFileSize is the maximum size of a configuration file. A ConfigMap cannot be larger.
 const maxFileSize = 1 << 20
 
-// extensions are the kinds of file that are read, in the order in which a
-// directory is searched. JSON is read as the YAML it is.
+// extensions are the supported file types, in the order in which a directory is searched. JSON is parsed as
+// YAML.
 var extensions = []string{".json", ".toml", ".yaml", ".yml"}
 
 // setting is one key of a file, as text.
 type setting struct {
 	name, text, origin string
-	// problem says why the value cannot be text.
+	// problem is the expected kind of value if this one cannot be text.
 	problem string
 	// explicit marks flags and the environment.
 	explicit bool
 }
 
-// find returns the first file named config.<extension> in the directories, or
-// "" if there is none. A directory that may not be searched holds none: in a
-// container $HOME is often that of another user.
+// find returns the first file named config.<extension> in the directories, or "" if there is none. A directory
+// that may not be read is skipped: in a container $HOME often belongs to another user.
 func find(dirs []string) (string, error) {
 	for _, dir := range dirs {
 		for _, extension := range extensions {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagValue keeps a flag's text; [Load] judges it together with the rest of
-// the configuration, so that all problems are reported at once.
+// flagValue keeps a flag's text; [Load] checks it with the rest of the configuration, so that all problems are
+// reported together.
 type flagValue struct {
 	key, text, kind string
 }
@@ -16,24 +16,21 @@ func (v *flagValue) String() string        { return v.text }
 func (v *flagValue) Set(text string) error { v.text = text; return nil }
 func (v *flagValue) Type() string          { return v.kind }
 
-// IsBoolFlag lets "--key" stand for "--key=true".
+// IsBoolFlag allows "--key" for "--key=true".
 func (v *flagValue) IsBoolFlag() bool { return v.kind == "bool" }
 
-// RegisterOperatorFlags adds a flag for every key, with exactly the key's name,
-// that is not there already.
+// RegisterOperatorFlags adds a flag for every key that has none yet, with the name of the key.
 func RegisterOperatorFlags(flags *pflag.FlagSet) {
 	RegisterFlags(flags, Keys()...)
 }
 
-// RegisterPurgeNodeFlags adds the flags that today's callers of purge-node may
-// give.
+// RegisterPurgeNodeFlags adds the flags that present callers of purge-node may use.
 func RegisterPurgeNodeFlags(flags *pflag.FlagSet) {
 	RegisterFlags(flags, "min_ready_master_nodes", "min_ready_worker_nodes", "maintain_rook_storage_nodes",
 		"rook_version", "certificates_dir")
 }
 
-// RegisterFlags adds flags for the named keys that are not there already.
-// Names that are no keys are ignored.
+// RegisterFlags adds flags for the named keys that have none yet. Unknown names are ignored.
 func RegisterFlags(flags *pflag.FlagSet, names ...string) {
 	defaults := Default()
 	byName := defaults.keysByName()

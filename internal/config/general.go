@@ -41,16 +41,16 @@ func (g *General) keys() []key {
 		},
 		{
 			name: "dry_run", value: &g.DryRun, built: true,
-			help: "run everything except effects, and record what would have been done",
+			help: "change nothing, and record what would be done",
 		},
 	}
 }
 
-// leastJournal keeps a limit from being so small that events leave all the time.
-const leastJournal = 16 << 20
+// minJournalSize is the smallest limit. With less, EKCO would move out events all the time.
+const minJournalSize = 16 << 20
 
 func roomForAJournal(value any) string {
-	if b, ok := value.(*Bytes); ok && *b != 0 && *b < leastJournal {
+	if b, ok := value.(*Bytes); ok && *b != 0 && *b < minJournalSize {
 		return "a size of at least 16Mi, like 512Mi or 2Gi, or 0 for no limit"
 	}
 	return ""

@@ -25,7 +25,7 @@ type ImageOverride struct{ Original, Override string }
 // String returns "original=override".
 func (o ImageOverride) String() string { return o.Original + "=" + o.Override }
 
-// ImageOverrides are pairs, of which the first that fits counts.
+// ImageOverrides are pairs; the first that matches counts.
 type ImageOverrides []ImageOverride
 
 // String returns the pairs, separated by commas.

@@ -5,25 +5,25 @@ import (
 	"reflect"
 )
 
-// key is one setting: its name, where its value is kept and what is accepted.
+// key is one setting: its name, the place of its value, and what is valid.
 type key struct {
 	name string
-	// value points to the value in the [Config] that the key is of; its type says
-	// how text is read. See [ownType] for others than those of Go.
+	// value points to the value in the key's [Config]; its type decides how text is read. See [ownType] for
+	// types other than Go's.
 	value any
-	// byDefault is the default in the form of the file; empty for the type's zero.
+	// byDefault is the default in the form of the file; empty for the zero value.
 	byDefault string
 	help      string
-	// check says what is expected of a value, or returns "" if it is fine.
+	// check returns what is expected of a value, or "" if it is valid.
 	check  func(any) string
 	secret bool
-	// built says that the setting has an effect in this EKCO.
+	// built is set if the setting has an effect in this version.
 	built bool
-	// does is what a setting that switches something on has EKCO do, in words
-	// that follow "it does not"; empty for others, and for those that are built.
+	// does is what EKCO does if the setting switches something on, in words that follow "it does not"; empty
+	// for others, and for those that are built.
 	does string
-	// lacks is, of a setting that has an effect, what it asks for and this EKCO does not do yet,
-	// in the same words.
+	// lacks is, for a setting that is built, what it also asks for and this version does not do, in the same
+	// words.
 	lacks string
 	// on reports whether a setting with does switches it on. Nil means that every
 	// value but the type's zero does.
@@ -36,13 +36,13 @@ type section interface {
 	keys() []key
 }
 
-// settler is a section with settings whose default depends on others of it.
+// settler is a section in which the default of a setting depends on other settings.
 type settler interface {
-	// settle fills them in; set are the keys that were given.
+	// settle sets these defaults; set are the keys that were given.
 	settle(set map[string]bool)
 }
 
-// sections returns what the configuration embeds, in its order.
+// sections returns the embedded structs, in their order.
 func (c *Config) sections() []section {
 	var sections []section
 	fields := reflect.ValueOf(c).Elem()
@@ -63,7 +63,7 @@ func (c *Config) keys() []key {
 	return keys
 }
 
-// settle fills in the settings whose default depends on others.
+// settle sets the defaults that depend on other settings.
 func (c *Config) settle(set map[string]bool) {
 	for _, s := range c.sections() {
 		if s, depends := s.(settler); depends {
@@ -82,7 +82,7 @@ func (k key) setDefault() {
 	}
 }
 
-// meaning returns the help text, which says so if the setting does nothing.
+// meaning returns the help text, which also says if the setting has no effect.
 func (k key) meaning() string {
 	if k.built {
 		return k.help

@@ -5,8 +5,8 @@ import "time"
 // Kotsadm are the settings of kotsadm's database.
 type Kotsadm struct {
 	EnableHAKotsadm bool
-	// KotsadmReadyTimeout is how long new replicas may take until they are ready,
-	// before EKCO shows what their pods wait for.
+	// KotsadmReadyTimeout is how long new replicas may take to become ready before EKCO shows what their pods
+	// wait for.
 	KotsadmReadyTimeout time.Duration
 }
 

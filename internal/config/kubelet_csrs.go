@@ -1,6 +1,6 @@
 package config
 
-// KubeletCSRs are the settings of what kubelets ask to have signed.
+// KubeletCSRs are the settings of kubelets' certificate signing requests.
 type KubeletCSRs struct {
 	AutoApproveKubeletCSRs bool
 }

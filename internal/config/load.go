@@ -12,26 +12,22 @@ import (
 
 // Sources says where settings come from.
 type Sources struct {
-	// File is the file to read. If it is empty, the first file named config
-	// with the extension json, toml, yaml or yml in Dirs is read; that there is
-	// none is fine.
+	// File is the file to read. If it is empty, the first file named config with the extension json, toml, yaml
+	// or yml in Dirs is read, if there is one.
 	File string
 	// Dirs are searched for a file; see [SearchDirs].
 	Dirs []string
 	// Env looks up an environment variable. An empty one counts as not set. Nil
 	// means the process's environment.
 	Env func(name string) (string, bool)
-	// Flags may hold flags registered by this package; those that were given
-	// count. It may be nil.
+	// Flags may hold flags of this package; those that were given count. It may be nil.
 	Flags *pflag.FlagSet
-	// Only, if not empty, limits what is read and judged to these keys. A
-	// command that needs just the journal's place works with a file that is
-	// otherwise wrong.
+	// Only, if not empty, limits what is read and checked to these keys. So a command that needs just the
+	// journal's path works with a file that is otherwise invalid.
 	Only []string
 }
 
-// ErrInvalid is wrapped by every error about a value or a file that makes no
-// sense.
+// ErrInvalid is wrapped by every error about an invalid value or file.
 var ErrInvalid = errors.New("invalid configuration")
 
 // SearchDirs returns the directories that are searched for a file: /etc/ekco,
@@ -44,8 +40,7 @@ func SearchDirs() []string {
 	return append(dirs, ".")
 }
 
-// Load reads the settings. Its error joins every problem that was found, each
-// wrapping [ErrInvalid].
+// Load reads the settings. Its error joins all problems, each wrapping [ErrInvalid].
 func Load(from Sources) (Config, error) {
 	if from.Env == nil {
 		from.Env = os.LookupEnv
@@ -109,8 +104,8 @@ func (from Sources) flags() []setting {
 	return settings
 }
 
-// apply reads the settings in order, so that the last of a key counts, and
-// judges only that one. It returns which keys were set.
+// apply sets the keys. If a key has several settings, only the last is read and checked. It returns the keys
+// that were set.
 func (c *Config) apply(settings []setting, wanted func(string) bool) (map[string]bool, []error) {
 	known := c.keysByName()
 	last := make(map[string]setting, len(settings))
@@ -140,7 +135,7 @@ func (c *Config) apply(settings []setting, wanted func(string) bool) (map[string
 	return set, problems
 }
 
-// take sets one key, or says what is wrong with its value.
+// take sets one key, or returns why its value is invalid.
 func (k key) take(s setting) error {
 	err := error(expectedError(s.problem))
 	if s.problem == "" {

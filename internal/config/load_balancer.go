@@ -10,8 +10,8 @@ type LoadBalancer struct {
 	InternalLoadBalancerPort         int
 }
 
-// trial leaves time to restore HAProxy before Kubernetes evicts the pods of its node, 340 s after the kubelet last
-// reached an API server. A shorter one ends before the kubelet has started HAProxy.
+// trial leaves time to restore HAProxy before Kubernetes evicts the pods of its node, 340 s after the kubelet
+// last reached an API server. A shorter trial would end before the kubelet has started HAProxy.
 func trial(value any) string {
 	if d, ok := value.(*time.Duration); ok && (*d < 10*time.Second || *d > 3*time.Minute) {
 		return "a duration from 10s to 3m"
@@ -23,7 +23,7 @@ func (l *LoadBalancer) keys() []key {
 	return []key{
 		{
 			name: "enable_internal_load_balancer", value: &l.EnableInternalLoadBalancer, built: true,
-			help: "keep HAProxy on every node in step, in front of the API servers",
+			help: "keep HAProxy up to date on every node, in front of the API servers",
 		},
 		{
 			name: "internal_load_balancer_haproxy_image", value: &l.InternalLoadBalancerHAProxyImage, byDefault: "haproxy:lts-alpine",
@@ -35,7 +35,7 @@ func (l *LoadBalancer) keys() []key {
 		},
 		{
 			name: "internal_load_balancer_port", value: &l.InternalLoadBalancerPort, byDefault: "6444", check: port,
-			help: "port of the internal load balancer; read, not used",
+			help: "port of the internal load balancer; ignored",
 		},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MaxUnknown is a limit of nodes: a number, or a percentage of all nodes.
+// MaxUnknown is a maximum number of nodes: a number, or a percentage of all nodes.
 type MaxUnknown struct {
 	Percent  int
 	Absolute int

@@ -7,18 +7,18 @@ type Minio struct {
 	EnableHAMinio  bool
 	MinioNamespace string
 	MinioUtilImage string
-	// MinioVolumeWait is how long a replica that waits for its volume keeps it, and the single
-	// MinIO is waited for in a migration.
+	// MinioVolumeWait is how long a replica waits for its volume, and how long a migration waits for the
+	// standalone MinIO.
 	MinioVolumeWait time.Duration
-	// MinioHealSettleTime is how long MinIO must restore no data before a replica is taken
-	// away, and before its move is over.
+	// MinioHealSettleTime is how long MinIO must restore no data before EKCO moves a replica, and before the
+	// move is done.
 	MinioHealSettleTime time.Duration
-	// MinioCutoverLimit is how long the switch to the highly available MinIO may take for
-	// few objects.
+	// MinioCutoverLimit is how long the switch to the highly available MinIO may take with few objects.
 	MinioCutoverLimit time.Duration
-	// MinioKeepSource is how long that must have served before the single one is deleted.
+	// MinioKeepSource is how long the highly available MinIO must have served before the standalone one is
+	// deleted.
 	MinioKeepSource time.Duration
-	// MinioCopyBandwidth limits the bytes that are copied in a second; 0 does not.
+	// MinioCopyBandwidth is the maximum number of bytes copied per second; 0 for no limit.
 	MinioCopyBandwidth Bytes
 }
 
@@ -38,7 +38,7 @@ func (m *Minio) keys() []key {
 		},
 		{
 			name: "minio_volume_wait", value: &m.MinioVolumeWait, byDefault: "5m", check: positive, built: true,
-			help: "how long a replica of MinIO whose volume no node has waits for it, until it gets a new one; also how long the single MinIO must have been away before a migration may be forced past that",
+			help: "how long a replica of MinIO waits for its volume, if no node has it, before it gets a new one; also how long the standalone MinIO must be down before a migration may be forced",
 		},
 		{
 			name: "minio_heal_settle_time", value: &m.MinioHealSettleTime, byDefault: "30s", check: aSecond, built: true,
@@ -46,16 +46,16 @@ func (m *Minio) keys() []key {
 		},
 		{
 			name: "minio_cutover_limit", value: &m.MinioCutoverLimit, byDefault: "20s", check: positive, built: true,
-			help: "how long clients may be kept out while Service minio is switched to the highly available MinIO, and a second more for 10,000 objects each, or what listing them takes if that is more; " +
-				"after three times as long it leads back",
+			help: "how long clients may have no MinIO while Service minio is switched to the highly available one, plus 1s for each 10,000 objects, or the time to list them if that is longer; " +
+				"after three times as long EKCO switches it back",
 		},
 		{
 			name: "minio_keep_source", value: &m.MinioKeepSource, byDefault: "10m", built: true,
-			help: "how long the highly available MinIO must have served healthily before the single one is deleted",
+			help: "how long the highly available MinIO must have served healthily before the standalone one is deleted",
 		},
 		{
 			name: "minio_copy_bandwidth", value: &m.MinioCopyBandwidth, built: true,
-			help: "how many bytes of content may be copied to the highly available MinIO in a second; 0 for as many as can be",
+			help: "bytes per second that may be copied to the highly available MinIO; 0 for no limit",
 		},
 	}
 }

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Nodes are the settings of what EKCO does about lost nodes.
+// Nodes are the settings of clearing and purging lost nodes.
 type Nodes struct {
 	NodeUnreachableToleration time.Duration
 	ClearDeadNodes            bool
@@ -24,7 +24,7 @@ func (n *Nodes) keys() []key {
 		},
 		{
 			name: "clear_dead_nodes", value: &n.ClearDeadNodes, byDefault: "true", built: true,
-			help: "force-delete pods that hang in termination on an unreachable node",
+			help: "force-delete pods that are stuck in Terminating on an unreachable node",
 		},
 		{
 			name: "clear_after", value: &n.ClearAfter, byDefault: "5m", built: true, check: positive,

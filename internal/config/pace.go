@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Pace are the settings of when EKCO looks, and how soon it believes what it sees.
+// Pace are the settings of how often EKCO polls, and how long it watches before it decides.
 type Pace struct {
 	SettlingTime      time.Duration
 	ReconcileInterval time.Duration
@@ -17,7 +17,7 @@ func (p *Pace) keys() []key {
 		},
 		{
 			name: "reconcile_interval", value: &p.ReconcileInterval, byDefault: "1m", built: true, check: positive,
-			help: "how often to poll what may not be watched; a check that holds an action is first repeated after this time or 5s, whichever is shorter",
+			help: "how often to poll what EKCO may not watch; a check that holds an action is first repeated after this time or 5s, whichever is shorter",
 		},
 		{
 			name: "reconcile_timeout", value: &p.ReconcileTimeout, byDefault: "15m",

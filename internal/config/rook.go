@@ -39,7 +39,7 @@ func (r *Rook) keys() []key {
 		},
 		{
 			name: "rook_storage_nodes", value: &r.RookStorageNodes, built: true,
-			help: "the installer's list of storage nodes; if it is not empty, the list of the CephCluster is left alone",
+			help: "the installer's list of storage nodes; if it is not empty, EKCO does not change the CephCluster's list",
 		},
 		{
 			name: "rook_storage_nodes_label", value: &r.RookStorageNodesLabel, built: true, check: labelPair,
@@ -47,7 +47,7 @@ func (r *Rook) keys() []key {
 		},
 		{
 			name: "reconcile_rook_mds_placement", value: &r.ReconcileRookMDSPlacement, built: true,
-			help: "have the MDS of the CephFilesystem ceph_filesystem run on different hosts once there are two nodes, where the installer placed them for a single one",
+			help: "run the MDS of the CephFilesystem ceph_filesystem on different hosts once there are two nodes, if the installer placed them for one",
 		},
 		{
 			name: "reconcile_ceph_csi_resources", value: &r.ReconcileCephCSIResources, built: true,
@@ -67,23 +67,23 @@ func (r *Rook) keys() []key {
 		},
 		{
 			name: "min_ceph_pool_replication", value: &r.MinCephPoolReplication, built: true, byDefault: "1",
-			help: "the least copies of data in these pools, however few hosts there are",
+			help: "minimum number of copies of data in these pools",
 		},
 		{
 			name: "max_ceph_pool_replication", value: &r.MaxCephPoolReplication, built: true, byDefault: "3",
-			help: "the most copies of data in these pools, however many hosts there are",
+			help: "maximum number of copies of data in these pools",
 		},
 		{
 			name: "rook_priority_class", value: &r.RookPriorityClass, built: true, byDefault: "node-critical",
-			help: "priority class of the pods of Ceph's daemons and of Rook's agent where they have none, as in Rook 1.0; empty for none",
+			help: "priority class of the pods of Ceph's daemons and of Rook's agent, if they have none, as in Rook 1.0; empty for none",
 		},
 		{
-			name: "rook_minimum_node_count", value: &r.RookMinimumNodeCount, does: "make a Ceph cluster", on: func() bool { return r.RookMinimumNodeCount > 2 },
-			help: "nodes at which a Ceph cluster is made; active only above 2",
+			name: "rook_minimum_node_count", value: &r.RookMinimumNodeCount, does: "create a Ceph cluster", on: func() bool { return r.RookMinimumNodeCount > 2 },
+			help: "number of nodes at which EKCO creates a Ceph cluster; active only above 2",
 		},
 		{
 			name: "rook_ceph_image", value: &r.RookCephImage,
-			help: "Ceph image of a cluster that EKCO makes",
+			help: "Ceph image of a cluster that EKCO creates",
 		},
 		{
 			name: "rook_storage_class", value: &r.RookStorageClass, byDefault: "distributed",

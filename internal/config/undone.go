@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Undone says in one sentence what is switched on and not done by this EKCO,
-// with the settings that ask for it. It is empty when there is nothing.
+// Undone names, in one sentence, what is switched on but not done by this version, with the settings. It is
+// empty if there is nothing.
 func (c Config) Undone() string {
 	var undone []string
 	for _, k := range c.keys() {
@@ -22,7 +22,7 @@ func (c Config) Undone() string {
 	return "this version does not yet do all that is switched on: it does not " + inWords(undone)
 }
 
-// switchedOn reports whether the value switches on what its setting is about.
+// switchedOn reports whether the value switches the setting's effect on.
 func (k key) switchedOn() bool {
 	if k.on != nil {
 		return k.on()

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// expectedError says what a value should have been, in words.
+// expectedError is what a value should have been, in words.
 type expectedError string
 
 func (e expectedError) Error() string { return "want " + string(e) }
 
-// ownType is a pointer to a value that is none of Go's own types.
+// ownType is a pointer to a value of a type of this package.
 type ownType interface {
 	// String returns the text that read reads back.
 	String() string
-	// read takes the value from text, or says in an [expectedError] what was wanted.
+	// read sets the value from text, or returns an [expectedError].
 	read(text string) error
 	// kind names the type in the documentation.
 	kind() string
 }
 
-// parse reads text into the value that into points to.
+// parse reads text into the value at into.
 func parse(text string, into any) error {
 	var err error
 	switch into := into.(type) {
@@ -94,7 +94,7 @@ func positive(value any) string {
 	return ""
 }
 
-// aSecond is for waits between checks of the cluster, which must not become a busy loop.
+// aSecond is for waits between checks of the cluster: without a minimum they could become a busy loop.
 func aSecond(value any) string {
 	if d, ok := value.(*time.Duration); ok && *d < time.Second {
 		return "a duration of at least 1s"
@@ -102,10 +102,10 @@ func aSecond(value any) string {
 	return ""
 }
 
-// label is the name of a namespace, as RFC 1123 has it.
+// label matches the name of a namespace (RFC 1123).
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// namespace lets an empty one pass: what is in no namespace is not there.
+// namespace allows an empty name: then EKCO looks in no namespace.
 func namespace(value any) string {
 	if name, ok := value.(*string); ok && *name != "" && !label.MatchString(*name) {
 		return "the name of a namespace, like projectcontour, or nothing"
@@ -158,8 +158,8 @@ func address(value any) string {
 	return ""
 }
 
-// read parses and checks one value. What the key demands says more than what
-// its type demands, so it is what an error names when both fail.
+// read parses and checks one value. The key's expectation is more precise than its type's, so an error has the
+// key's if both fail.
 func (k key) read(text string) error {
 	err := parse(text, k.value)
 	if k.check != nil {

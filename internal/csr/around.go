@@ -20,23 +20,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// surroundings shares the last read of everything around requests: when a thousand nodes join at once, they are not
-// listed a thousand times.
+// surroundings shares the last read of everything around requests: when a thousand nodes join at once, EKCO
+// does not list everything a thousand times.
 type surroundings struct {
 	turn chan struct{}
 	// The holder of turn may use what follows. last is nil if there is none.
-	last *look
+	last *snapshot
 }
 
-// look is one read of everything around requests, and when it began. It may have failed.
-type look struct {
+// snapshot is one read of everything around requests, and when it began. The read may have failed.
+type snapshot struct {
 	began time.Time
 	*around
 	err error
 }
 
-// lookLifetime is how long a look is kept for others: that of a large cluster takes megabytes.
-const lookLifetime = 5 * time.Second
+// snapshotLifetime is how long a snapshot is kept for other callers: in a large cluster it has megabytes.
+const snapshotLifetime = 5 * time.Second
 
 func (s *surroundings) init() { s.turn = make(chan struct{}, 1) }
 
@@ -53,7 +53,7 @@ type around struct {
 	unknown                string
 }
 
-// subnet is a range of addresses that no machine may have.
+// subnet is a range of addresses that no machine may use.
 type subnet struct {
 	netip.Prefix
 	whose string
@@ -62,9 +62,9 @@ type subnet struct {
 // claim is an address of a node, in its canonical form, with a description of the node.
 type claim struct{ name, node, by string }
 
-// Around implements [API]. Calls at the same time share a look.
+// Around implements [API]. Calls at the same time share a snapshot.
 func (c *Client) Around(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error) {
-	all, err := c.look(ctx, since)
+	all, err := c.snapshot(ctx, since)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (c *Client) Around(ctx context.Context, since time.Time, asked ...journal.C
 	return found, nil
 }
 
-// look returns a look that did not begin before since.
-func (c *Client) look(ctx context.Context, since time.Time) (*around, error) {
+// snapshot returns a snapshot that did not begin before since.
+func (c *Client) snapshot(ctx context.Context, since time.Time) (*around, error) {
 	s := &c.surroundings
 	select {
 	case s.turn <- struct{}{}:
@@ -88,17 +88,17 @@ func (c *Client) look(ctx context.Context, since time.Time) (*around, error) {
 	if s.last != nil && !s.last.began.Before(since) {
 		return s.last.around, s.last.err
 	}
-	now := &look{began: time.Now()}
-	now.around, now.err = c.lookAnew(ctx)
+	now := &snapshot{began: time.Now()}
+	now.around, now.err = c.readAround(ctx)
 	s.last = nil
-	if ctx.Err() == nil { // else it is this caller's failure alone
+	if ctx.Err() == nil { // otherwise only this caller failed
 		s.last = now
-		time.AfterFunc(lookLifetime, func() { s.forget(now) })
+		time.AfterFunc(snapshotLifetime, func() { s.forget(now) })
 	}
 	return now.around, now.err
 }
 
-func (s *surroundings) forget(old *look) {
+func (s *surroundings) forget(old *snapshot) {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	if s.last == old {
@@ -106,14 +106,14 @@ func (s *surroundings) forget(old *look) {
 	}
 }
 
-func (c *Client) lookAnew(ctx context.Context) (*around, error) {
+func (c *Client) readAround(ctx context.Context) (*around, error) {
 	all := &around{nodes: make(map[string]*journal.CSRNode), services: make(map[string]string), inner: make(map[string]string), outer: make(map[string]string)}
 	err := errors.Join(c.readNodes(ctx, all), c.readServices(ctx, all), c.readCluster(ctx, all))
 	switch {
 	case err == nil:
 		return all, nil
 	case ctx.Err() != nil || !errors.Is(err, kube.ErrForbidden) && !errors.Is(err, errUnreadable):
-		return nil, err // it may be known at the next look
+		return nil, err // the next read may succeed
 	}
 	all.unknown = strings.ReplaceAll(printed(strings.ReplaceAll(err.Error(), "\n", "; ")), `\"`, `"`)
 	return all, nil
@@ -254,7 +254,7 @@ func (c *Client) readCluster(ctx context.Context, all *around) error {
 
 const clusterConfigurationKey = "ClusterConfiguration"
 
-// errUnreadable is an error that the next look would have as well.
+// errUnreadable is an error that would also occur in the next snapshot.
 var errUnreadable = errors.New("it cannot be read")
 
 // clusterConfiguration has the cluster's identities in kubeadm's ClusterConfiguration.
@@ -275,7 +275,7 @@ const inKubeadm = "in ConfigMap " + kubeadm.ConfigMapNamespace + "/" + kubeadm.C
 // subnets of Services and pods.
 func (a *around) addKubeadm(text string) error {
 	if strings.TrimSpace(text) == "" {
-		return fmt.Errorf("read %s %s: %w: there is no such text", clusterConfigurationKey, inKubeadm, errUnreadable)
+		return fmt.Errorf("read %s %s: %w: the key is missing", clusterConfigurationKey, inKubeadm, errUnreadable)
 	}
 	var config clusterConfiguration
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
@@ -390,7 +390,7 @@ func firstOfEachFamily(addresses []string) (first []string) {
 	return first
 }
 
-// inSubnet says whose an address is that no machine may have.
+// inSubnet returns which subnets have the address: no machine may use it.
 func (a *around) inSubnet(name string) (claims []journal.CSRClaim) {
 	ip, err := netip.ParseAddr(journal.CanonicalName(name))
 	if err != nil {

@@ -56,7 +56,7 @@ func Parse(object *certificatesv1.CertificateSigningRequest) journal.CSR {
 	}
 	request, err := x509.ParseCertificateRequest(der)
 	if err != nil {
-		asked.Unfit = "its content is no certificate request (PKCS#10): " + printed(err.Error())
+		asked.Unfit = "its content is not a certificate request (PKCS#10): " + printed(err.Error())
 		return asked
 	}
 	read(request, &asked)
@@ -83,7 +83,7 @@ func unwrap(text []byte) (der []byte, unfit string) {
 	case len(block.Headers) > 0:
 		return nil, "its PEM block has headers"
 	case len(bytes.TrimSpace(rest)) > 0:
-		return nil, "there is something behind its PEM block"
+		return nil, "there is more text after its PEM block"
 	}
 	return block.Bytes, ""
 }
@@ -179,7 +179,7 @@ func unfitNames(request *x509.CertificateRequest) string {
 		case net.ParseIP(name) != nil:
 			return fmt.Sprintf("it asks for the address %s as a DNS name", printed(name))
 		case !journal.HostName(name):
-			return fmt.Sprintf("it asks for %s, which is no DNS name", printed(name))
+			return fmt.Sprintf("it asks for %s, which is not a DNS name", printed(name))
 		}
 	}
 	for _, ip := range request.IPAddresses {

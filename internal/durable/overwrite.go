@@ -22,7 +22,7 @@ const maxOverwrite = 1 << 20
 // It first writes the content to a temporary file and reads it again, and reserves space: if the disk is full, the
 // old content stays. Then it writes the new content over the old one with one call, with line breaks to the end of a
 // longer old content, and cuts those off. So the file is never empty, even after a crash of the host. But a program
-// that reads during the call may get parts of both. Programs that use the file must be told afterwards to read it
+// that reads during the call may get parts of both. The caller must then make programs that use the file read it
 // again.
 func Overwrite(path string, content []byte, mode fs.FileMode) error {
 	if len(content) > maxOverwrite {

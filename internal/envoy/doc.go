@@ -1,3 +1,3 @@
-// Package envoy knows what the pods of Contour's Envoy look like, and when one of them
-// hangs: its proxy runs and does not become ready, for which Kubernetes has no cure.
+// Package envoy knows the pods of Contour's Envoy, and when one of them hangs: its proxy runs but does not
+// become ready, which Kubernetes does not repair.
 package envoy

@@ -19,11 +19,10 @@ const (
 	manager = "shutdown-manager"
 )
 
-// Unready reports whether the pod hangs: it runs, nobody asked it to end, its
-// shutdown-manager is ready and its proxy is not, and the kubelet says that not all
-// containers are ready. since is from when on all of that can be so, by the kubelet's
-// clock: a container that was started anew counts anew. A pod that a kubelet shows of its
-// own is none of Contour's, whatever it is called, and comes back when it is deleted.
+// Unready reports whether the pod hangs: it runs, is not being deleted, its shutdown-manager is ready, its
+// proxy is not, and the kubelet reports that not all containers are ready. since is when all of that can have
+// begun, by the kubelet's clock: a restart of a container starts it again. It ignores static pods: they are not
+// Contour's, whatever their name is, and come back after a deletion.
 func Unready(pod kube.Pod) (since time.Time, unready bool) {
 	status := pod.Status
 	hangs, _ := status.Container(proxy)
@@ -45,7 +44,7 @@ func Unready(pod kube.Pod) (since time.Time, unready bool) {
 	return since, true
 }
 
-// Of returns what is recorded of the pod. It says nothing of whether that hangs.
+// Of returns the record of a pod, whether it hangs or not.
 func Of(pod kube.Pod, since time.Time) journal.EnvoyPod {
 	return journal.EnvoyPod{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Since: since}
 }

@@ -10,26 +10,23 @@ import (
 
 // Sentinel errors. Every error of this package wraps at most one of them.
 var (
-	// ErrNoMember: etcd has no such member. For a removal that is success.
+	// ErrNoMember: etcd has no such member. For a removal this is success.
 	ErrNoMember = errors.New("no such etcd member")
-	// ErrAmbiguous: more than one member could be the node's.
-	ErrAmbiguous = errors.New("more than one etcd member could be meant")
-	// ErrOtherAddress: the member with the node's name lives at an address that
-	// is not the node's.
+	// ErrAmbiguous: more than one member may be the node's.
+	ErrAmbiguous = errors.New("more than one etcd member matches")
+	// ErrOtherAddress: the member with the node's name has an address that is not the node's.
 	ErrOtherAddress = errors.New("the etcd member of that name has another address")
-	// ErrOtherMember: the member of that id is not the one that was meant.
+	// ErrOtherMember: the member with that id is not the expected one.
 	ErrOtherMember = errors.New("the etcd member of that id is not the node's")
-	// ErrUnhealthy: etcd refuses the removal, because too few of the members
-	// that would remain are started and connected.
+	// ErrUnhealthy: etcd refuses the removal, because too few of the remaining members are started and
+	// connected.
 	ErrUnhealthy = errors.New("etcd refuses the removal because it would endanger quorum")
-	// ErrUnavailable: no endpoint gave an answer that the cluster agrees on.
+	// ErrUnavailable: no endpoint returned an answer on which the cluster agrees.
 	ErrUnavailable = errors.New("etcd is unavailable")
-	// ErrNoQuorum: a member answered that it cannot agree on anything with the
-	// others. It is an ErrUnavailable.
+	// ErrNoQuorum: a member answered that it has no quorum. It is an ErrUnavailable.
 	ErrNoQuorum = error(noQuorumError{})
-	// ErrReadOnly: a client that only reads was asked to change something. Nothing
-	// was sent.
-	ErrReadOnly = errors.New("this EKCO only reads, as in a dry run; nothing was changed")
+	// ErrReadOnly: a read-only client was asked for a change. It sent nothing.
+	ErrReadOnly = errors.New("this EKCO is read-only, as in a dry run; nothing was changed")
 	// ErrCertificates: a certificate file is missing or unusable.
 	ErrCertificates = errors.New("cannot use the certificates for etcd")
 )
@@ -41,31 +38,27 @@ func (noQuorumError) Error() string { return "etcd has no quorum" }
 // Is makes errors.Is(ErrNoQuorum, ErrUnavailable) hold.
 func (noQuorumError) Is(target error) bool { return target == ErrUnavailable }
 
-// API is what EKCO asks of an etcd cluster. Implementations are safe for
-// concurrent use, and every call honours its context.
+// API is what EKCO uses of an etcd cluster. Implementations are safe for concurrent use, and every call obeys
+// its context.
 type API interface {
-	// Members lists the members as the cluster agrees on them: the answer is
-	// linearizable, so without quorum there is none. It returns ErrNoQuorum when
-	// an endpoint says that, ErrUnavailable when none answered, ErrCertificates
-	// when none could be asked.
+	// Members lists the members. The answer is linearizable, so without quorum there is none. It returns
+	// ErrNoQuorum if an endpoint reports that, ErrUnavailable if no endpoint answered, ErrCertificates if no
+	// endpoint could be asked.
 	Members(ctx context.Context) ([]Member, error)
-	// Health asks every client URL of the given members, all at once and each
-	// with a timeout of its own. There is one entry for each client URL, and one
-	// with an error for a member that has none, in the order of the members. An
-	// entry is an opinion of that moment from where EKCO runs.
+	// Health asks every client URL of the given members, in parallel and each with its own timeout. The result
+	// has one entry for each client URL, and one with an error for a member without any, in the order of the
+	// members. An entry is true at that moment and as seen from EKCO.
 	Health(ctx context.Context, members []Member) []EndpointHealth
-	// RemoveMember removes a member by id. It returns ErrNoMember when there is
-	// none of that id, ErrUnhealthy when etcd refuses. After ErrUnavailable the
-	// member may be removed or not: ask again.
+	// RemoveMember removes a member by id. It returns ErrNoMember if no member has the id, ErrUnhealthy if etcd
+	// refuses. After ErrUnavailable the member may have been removed: list the members.
 	RemoveMember(ctx context.Context, id ID) error
 }
 
-// Dial returns an API that asks Members and RemoveMember of those endpoints
-// alone. It connects to nothing yet.
+// Dial returns an API whose Members and RemoveMember use only these endpoints. It does not connect yet.
 type Dial func(endpoints []string) (API, error)
 
-// ID is the id of a member. Its text form, also in JSON, is hexadecimal, as
-// etcdctl prints it: JSON numbers lose the last digits in common tools.
+// ID is the id of a member. As text and in JSON it is hexadecimal, like in etcdctl: many tools round large JSON
+// numbers.
 type ID uint64
 
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 16) }
@@ -86,11 +79,11 @@ func (id *ID) UnmarshalText(text []byte) error {
 // Member is a member of the cluster.
 type Member struct {
 	ID ID `json:"id"`
-	// Name is empty until the member has started for the first time. kubeadm
-	// names members after their nodes; etcd does not keep names unique.
+	// Name is empty until the member's first start. kubeadm names members after their nodes; etcd does not keep
+	// names unique.
 	Name     string   `json:"name,omitempty"`
 	PeerURLs []string `json:"peer_urls"`
-	// ClientURLs are empty until the member has started for the first time.
+	// ClientURLs are empty until the member's first start.
 	ClientURLs []string `json:"client_urls,omitempty"`
 	// Learner members do not vote.
 	Learner bool `json:"learner,omitempty"`
@@ -105,21 +98,21 @@ func (m Member) String() string {
 	return fmt.Sprintf("%s (id %s, peer URLs %v)", name, m.ID, m.PeerURLs)
 }
 
-// EndpointHealth is how one client URL of a member answered.
+// EndpointHealth is the answer of one client URL of a member.
 type EndpointHealth struct {
 	Member   ID     `json:"member"`
 	Name     string `json:"name,omitempty"`
 	Endpoint string `json:"endpoint,omitempty"`
-	// Healthy is set when a voter answered a linearizable read, which takes a
-	// quorum, and when a learner, which may not serve such reads, told its status.
+	// Healthy is set if a voter answered a linearizable read, which needs a quorum, or a learner, which may not
+	// serve such reads, returned its status.
 	Healthy bool `json:"healthy"`
-	// Leader, Term and Learner are as the endpoint sees itself.
+	// Leader, Term and Learner are the endpoint's own status.
 	Leader  bool   `json:"leader,omitempty"`
 	Term    uint64 `json:"term,omitempty"`
 	Learner bool   `json:"learner,omitempty"`
-	// Warnings are what a healthy endpoint complains of, for example NOSPACE.
+	// Warnings are the errors that a healthy endpoint reports, for example NOSPACE.
 	Warnings []string `json:"warnings,omitempty"`
-	// Error says why the endpoint is not healthy.
+	// Error is why the endpoint is not healthy.
 	Error string        `json:"error,omitempty"`
 	Took  time.Duration `json:"-"`
 }

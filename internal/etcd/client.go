@@ -19,48 +19,46 @@ import (
 
 // Defaults of [Options].
 const (
-	// DefaultCallTimeout is well above the 7 s after which a member without a
-	// leader may give up by itself and say so.
+	// DefaultCallTimeout is well above the 7 s after which a member without a leader may give up and report
+	// that.
 	DefaultCallTimeout   = 10 * time.Second
 	DefaultHealthTimeout = 5 * time.Second
 	DefaultTotalTimeout  = time.Minute
 
-	// afterElection is how long a new leader is given before it is asked.
+	// afterElection is the delay before a new leader is asked.
 	afterElection = 100 * time.Millisecond
 )
 
 // Options of a [Client].
 type Options struct {
-	// CertificatesDir is kubeadm's, usually /etc/kubernetes/pki.
+	// CertificatesDir is kubeadm's directory, usually /etc/kubernetes/pki.
 	CertificatesDir string
-	// CallTimeout bounds one question to one endpoint, connecting included;
-	// default 10 s.
+	// CallTimeout is the timeout of one request to one endpoint, including the connection; default 10 s.
 	CallTimeout time.Duration
-	// HealthTimeout is that of one endpoint in Health; default 5 s.
+	// HealthTimeout is the timeout of one endpoint in Health; default 5 s.
 	HealthTimeout time.Duration
-	// TotalTimeout bounds one call of the API; default 1 min.
+	// TotalTimeout is the timeout of one call of the API; default 1 min.
 	TotalTimeout time.Duration
-	// ReadOnly makes every removal end with ErrReadOnly.
+	// ReadOnly refuses every removal with ErrReadOnly.
 	ReadOnly bool
-	// OnCall, if there is one, is told of each call of the API. It must not block.
+	// OnCall, if set, is called for each call of the API. It must not block.
 	OnCall OnCall
 }
 
-// OnCall is told what a call took, and how it failed. kind is "members",
-// "health" or "remove-member". Health does not fail as a whole.
+// OnCall receives the duration and the error of a call. kind is "members", "health" or "remove-member". Health
+// does not fail as a whole.
 type OnCall func(kind string, took time.Duration, err error)
 
-// Dialer returns how to make a [Client] with these options.
+// Dialer returns a function that creates a [Client] with these options.
 func Dialer(options Options) Dial {
 	return func(endpoints []string) (API, error) { return NewClient(endpoints, options) }
 }
 
 // Client is the [API] of a real cluster. It is safe for concurrent use.
 //
-// It keeps no connection and no goroutine between calls: each call reads the
-// certificates anew, connects, asks and hangs up. It never uses a proxy. With
-// GRPC_GO_LOG_SEVERITY_LEVEL=info in the environment gRPC says on standard
-// error what it does.
+// It keeps no connection and no goroutine between calls: each call reads the certificates again, connects, asks
+// and disconnects. It never uses a proxy. With GRPC_GO_LOG_SEVERITY_LEVEL=info in the environment, gRPC logs to
+// standard error.
 type Client struct {
 	endpoints []string
 	options   Options
@@ -68,8 +66,8 @@ type Client struct {
 
 var _ API = (*Client)(nil)
 
-// NewClient returns a client that asks Members and RemoveMember of those
-// endpoints, each like "https://10.0.0.2:2379". It connects to nothing yet.
+// NewClient returns a client whose Members and RemoveMember use these endpoints, each like
+// "https://10.0.0.2:2379". It does not connect yet.
 func NewClient(endpoints []string, options Options) (*Client, error) {
 	if len(endpoints) == 0 {
 		return nil, errors.New("connect to etcd: no endpoint is known; at least one remaining primary is needed")
@@ -102,39 +100,39 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// told tells OnCall of a call that ends now.
-func (o Options) told(kind string, began time.Time, err *error) {
+// report calls OnCall for a call that ends now.
+func (o Options) report(kind string, began time.Time, err *error) {
 	o.OnCall(kind, time.Since(began), *err)
 }
 
-// Members implements [API]. All endpoints are asked at once and the first good
-// answer counts, so that a dead one costs nothing.
+// Members implements [API]. It asks all endpoints in parallel and takes the first good answer, so a dead
+// endpoint causes no delay.
 func (c *Client) Members(ctx context.Context) (members []Member, err error) {
-	defer c.options.told("members", time.Now(), &err)
+	defer c.options.report("members", time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, c.options.TotalTimeout)
 	defer cancel()
-	found, err := c.reach(ctx)
+	found, err := c.connectFirst(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the members of etcd: %w", orEnded(ctx, err))
 	}
-	found.hangUp()
+	found.close()
 	return found.members, nil
 }
 
-// RemoveMember implements [API]. The request goes once, to the endpoint that
-// was the first to list the members, and only if the list has the id.
+// RemoveMember implements [API]. It sends the request once, to the endpoint that listed the members first, and
+// only if the id is in that list.
 func (c *Client) RemoveMember(ctx context.Context, id ID) (err error) {
 	if c.options.ReadOnly {
 		return fmt.Errorf("remove etcd member %s: %w", id, ErrReadOnly)
 	}
-	defer c.options.told("remove-member", time.Now(), &err)
+	defer c.options.report("remove-member", time.Now(), &err)
 	ctx, cancel := context.WithTimeout(ctx, c.options.TotalTimeout)
 	defer cancel()
-	found, err := c.reach(ctx)
+	found, err := c.connectFirst(ctx)
 	if err != nil {
 		return fmt.Errorf("remove etcd member %s: %w", id, orEnded(ctx, err))
 	}
-	defer found.hangUp()
+	defer found.close()
 	if !slices.ContainsFunc(found.members, func(m Member) bool { return m.ID == id }) {
 		return fmt.Errorf("remove etcd member %s: %w", id, ErrNoMember)
 	}
@@ -146,8 +144,8 @@ func (c *Client) RemoveMember(ctx context.Context, id ID) (err error) {
 	return nil
 }
 
-// line is an open connection to an endpoint, and the members it listed.
-type line struct {
+// connection is an open connection to an endpoint, and the members that it listed.
+type connection struct {
 	endpoint string
 	client   *clientv3.Client
 	members  []Member
@@ -155,36 +153,35 @@ type line struct {
 	panicked *parallel.PanicError
 }
 
-// hangUp closes the connection, if there is one. That it was cancelled meanwhile
-// is no news.
-func (l line) hangUp() {
+// close closes the connection, if there is one. It ignores the error of a cancelled one.
+func (l connection) close() {
 	if l.client != nil {
 		_ = l.client.Close()
 	}
 }
 
-// reach asks all endpoints for the members and returns the first that answers.
-// It returns only when it is done with all the others.
-func (c *Client) reach(ctx context.Context) (line, error) {
+// connectFirst asks all endpoints for the members and returns the first that answers. It returns only when all
+// others have ended.
+func (c *Client) connectFirst(ctx context.Context) (connection, error) {
 	credentials, err := loadTLS(c.options.CertificatesDir)
 	if err != nil {
-		return line{}, err
+		return connection{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer cancel()
-	lines := make(chan line)
+	connections := make(chan connection)
 	for _, endpoint := range c.endpoints {
 		go func() {
-			var got line
+			var got connection
 			got.panicked = parallel.Catch(func() { got = ask(ctx, endpoint, credentials) })
-			lines <- got
+			connections <- got
 		}()
 	}
 	var panicked *parallel.PanicError
-	var first line
+	var first connection
 	var failures []error
 	for range c.endpoints {
-		switch got := <-lines; {
+		switch got := <-connections; {
 		case got.panicked != nil:
 			panicked = got.panicked
 		case got.err != nil:
@@ -193,40 +190,39 @@ func (c *Client) reach(ctx context.Context) (line, error) {
 			first = got
 			cancel()
 		default:
-			got.hangUp()
+			got.close()
 		}
 	}
 	if panicked != nil {
-		first.hangUp()
+		first.close()
 		panicked.Raise()
 	}
 	if first.client == nil {
-		return line{}, inOne(failures)
+		return connection{}, inOne(failures)
 	}
 	return first, nil
 }
 
-// ask connects to an endpoint and lists the members there.
-func ask(ctx context.Context, endpoint string, credentials *tls.Config) line {
+// ask connects to an endpoint and lists the members.
+func ask(ctx context.Context, endpoint string, credentials *tls.Config) connection {
 	client, err := connect(endpoint, credentials)
 	if err != nil {
-		return line{err: answered(endpoint, err)}
+		return connection{err: answered(endpoint, err)}
 	}
 	members, err := listInTime(ctx, client)
 	if err != nil {
 		err = explain(ctx, endpoint, credentials, err)
-		if leaderless(ctx, client, endpoint) {
+		if isLeaderless(ctx, client, endpoint) {
 			err = rpctypes.ErrNoLeader
 		}
 		_ = client.Close()
-		return line{err: answered(endpoint, err)}
+		return connection{err: answered(endpoint, err)}
 	}
-	return line{endpoint: endpoint, client: client, members: members}
+	return connection{endpoint: endpoint, client: client, members: members}
 }
 
-// listInTime lists the members, and leaves some of the time to find out why that
-// cannot be done: a member without quorum answers late or never, and only what it
-// says of itself tells it from one that hangs.
+// listInTime lists the members, and leaves time to find the cause of a failure: a member without quorum answers
+// late or never, and only its status distinguishes it from one that hangs.
 func listInTime(ctx context.Context, client *clientv3.Client) ([]Member, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -236,15 +232,15 @@ func listInTime(ctx context.Context, client *clientv3.Client) ([]Member, error) 
 	return listMembers(ctx, client)
 }
 
-// leaderless reports whether the endpoint answers and knows no leader. An
-// election lasts a second or two, which it had before.
-func leaderless(ctx context.Context, client *clientv3.Client, endpoint string) bool {
+// isLeaderless reports whether the endpoint answers and knows no leader. There was time for an election before,
+// which takes a second or two.
+func isLeaderless(ctx context.Context, client *clientv3.Client, endpoint string) bool {
 	status, err := client.Status(ctx, endpoint)
 	return err == nil && status.Leader == 0
 }
 
-// connect returns a client of one endpoint that does not repeat requests, nor
-// waits for an endpoint that refuses: EKCO repeats steps, and records it.
+// connect returns a client of one endpoint that neither repeats requests nor waits for an endpoint that
+// refuses: EKCO repeats steps itself, and records that.
 func connect(endpoint string, credentials *tls.Config) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints:       []string{endpoint},
@@ -255,15 +251,14 @@ func connect(endpoint string, credentials *tls.Config) (*clientv3.Client, error)
 	})
 }
 
-// failFast undoes a default of etcd's client, which tries to connect until the
-// request's time is over and then does not tell why it could not.
+// failFast changes a default of etcd's client, which tries to connect until the request's timeout and then does
+// not return why it failed.
 func failFast(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, reply, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// listMembers lists the members linearizably. Members before etcd 3.5 ignore
-// that wish and answer from their own state; after a linearizable read that
-// state is at least as new as the read.
+// listMembers lists the members linearizably. etcd before 3.5 ignores that option and answers from the member's
+// own state; after a linearizable read, that state is at least as new as the read.
 func listMembers(ctx context.Context, client *clientv3.Client) ([]Member, error) {
 	if err := readLinearizably(ctx, client); err != nil {
 		return nil, err
@@ -281,9 +276,8 @@ func listMembers(ctx context.Context, client *clientv3.Client) ([]Member, error)
 	return members, nil
 }
 
-// readLinearizably reads a key that need not exist, which takes a quorum. It
-// reads again when the members elected a leader meanwhile, as they do in the
-// first seconds after the loss of the old one.
+// readLinearizably reads a key that need not exist, which needs a quorum. It repeats the read if the members
+// have elected a leader, as in the first seconds after the loss of the old one.
 func readLinearizably(ctx context.Context, client *clientv3.Client) error {
 	for {
 		_, err := client.Get(ctx, "health", clientv3.WithCountOnly())

@@ -142,9 +142,9 @@ func TestACallEndsWithItsContextAndSaysSo(t *testing.T) {
 }
 
 func TestWhatCallsTookIsToldWithTheirErrors(t *testing.T) {
-	told := make(map[string]error)
+	report := make(map[string]error)
 	client, err := etcd.NewClient([]string{"https://127.0.0.1:1"}, etcd.Options{
-		CertificatesDir: certificates(t), OnCall: func(kind string, _ time.Duration, err error) { told[kind] = err },
+		CertificatesDir: certificates(t), OnCall: func(kind string, _ time.Duration, err error) { report[kind] = err },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -152,11 +152,11 @@ func TestWhatCallsTookIsToldWithTheirErrors(t *testing.T) {
 	_, membersErr := client.Members(t.Context())
 	removeErr := client.RemoveMember(t.Context(), 1)
 	client.Health(t.Context(), []etcd.Member{{ID: 1, ClientURLs: []string{"https://127.0.0.1:1"}}})
-	if health, ok := told["health"]; len(told) != 3 || !ok || health != nil {
-		t.Errorf("told of %v", told)
+	if health, ok := report["health"]; len(report) != 3 || !ok || health != nil {
+		t.Errorf("told of %v", report)
 	}
-	if membersErr == nil || removeErr == nil || !errors.Is(told["members"], membersErr) || !errors.Is(told["remove-member"], removeErr) {
-		t.Errorf("told of %v, want %v and %v", told, membersErr, removeErr)
+	if membersErr == nil || removeErr == nil || !errors.Is(report["members"], membersErr) || !errors.Is(report["remove-member"], removeErr) {
+		t.Errorf("told of %v, want %v and %v", report, membersErr, removeErr)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// answered returns what the error of a request to an endpoint amounts to.
+// answered adds the endpoint and the sentinel to the error of a request.
 func answered(endpoint string, err error) error {
 	return fmt.Errorf("%s: %w: %s", endpoint, sentinel(err), reason(err))
 }
@@ -45,7 +45,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// inOne returns the failures of all endpoints in one line.
+// inOne joins the failures of all endpoints in one line.
 func inOne(failures []error) error {
 	all := failures[0]
 	for _, failure := range failures[1:] {
@@ -54,7 +54,7 @@ func inOne(failures []error) error {
 	return all
 }
 
-// orEnded lets callers see that it was their context that ended.
+// orEnded adds the error of a context that has ended.
 func orEnded(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("%w: %w", ended, err)

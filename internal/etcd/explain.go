@@ -10,12 +10,12 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// alertWithin is how long a server that refuses a certificate may take to say so.
-const alertWithin = time.Second
+// alertTimeout is how long a server may take to report that it refuses a certificate.
+const alertTimeout = time.Second
 
-// explain returns why there is no connection, when that is what err is about. A
-// server that refuses the client's certificate says so after the client already
-// thinks it is connected, and gRPC mostly reports no more than a broken pipe.
+// explain returns why there is no connection, if err is about that. A server that refuses the client's
+// certificate reports that after the client already sees a connection, and gRPC mostly reports only a broken
+// pipe.
 func explain(ctx context.Context, endpoint string, credentials *tls.Config, err error) error {
 	var answer rpctypes.EtcdError
 	if errors.As(err, &answer) || ctx.Err() != nil {
@@ -27,8 +27,8 @@ func explain(ctx context.Context, endpoint string, credentials *tls.Config, err 
 	return err
 }
 
-// refusalOf connects and listens for an alert. It returns nil when the endpoint
-// takes the connection, or is silent.
+// refusalOf connects and waits for an alert. It returns nil if the endpoint accepts the connection, or is
+// silent.
 func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) error {
 	parsed, err := url.Parse(endpoint)
 	if err != nil {
@@ -36,7 +36,7 @@ func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) er
 	}
 	config := credentials.Clone()
 	config.NextProtos = []string{"h2"}
-	ctx, cancel := context.WithTimeout(ctx, alertWithin)
+	ctx, cancel := context.WithTimeout(ctx, alertTimeout)
 	defer cancel()
 	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", parsed.Host)
 	if late(ctx, err) {
@@ -46,7 +46,7 @@ func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) er
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetReadDeadline(time.Now().Add(alertWithin)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(alertTimeout)); err != nil {
 		return err
 	}
 	if _, err := conn.Read(make([]byte, 1)); !late(ctx, err) {
@@ -55,7 +55,7 @@ func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) er
 	return nil
 }
 
-// late reports whether err only says that the time was over.
+// late reports whether err only means a timeout.
 func late(ctx context.Context, err error) bool {
 	var timeout interface{ Timeout() bool }
 	return err != nil && (ctx.Err() != nil || (errors.As(err, &timeout) && timeout.Timeout()))

@@ -11,9 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// Health implements [API]. It takes no longer than the health timeout and
-// connects to the members' client URLs, which may be others than the client's
-// endpoints.
+// Health implements [API]. It takes no longer than the health timeout. It connects to the members' client URLs,
+// which can differ from the client's endpoints.
 func (c *Client) Health(ctx context.Context, members []Member) []EndpointHealth {
 	began := time.Now()
 	defer func() { c.options.OnCall("health", time.Since(began), nil) }()
@@ -35,7 +34,7 @@ func (c *Client) Health(ctx context.Context, members []Member) []EndpointHealth 
 	return all
 }
 
-// Unasked returns the entries of [API].Health before anybody was asked.
+// Unasked returns the entries of [API].Health before any endpoint was asked.
 func Unasked(members []Member) []EndpointHealth {
 	var all []EndpointHealth
 	for _, m := range members {
@@ -78,8 +77,8 @@ func diagnose(ctx context.Context, entry *EndpointHealth, credentials *tls.Confi
 	return readLinearizably(ctx, client)
 }
 
-// readStatus asks the endpoint about itself. At the address of a lost member a
-// new one may live, which says nothing of the lost one.
+// readStatus reads the endpoint's status. A new member may have the address of a lost one; its status does not
+// count for the lost one.
 func readStatus(ctx context.Context, client *clientv3.Client, entry *EndpointHealth) error {
 	status, err := client.Status(ctx, entry.Endpoint)
 	if err != nil {

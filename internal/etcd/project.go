@@ -2,25 +2,25 @@ package etcd
 
 import "fmt"
 
-// Projection is what the removal of a member would leave.
+// Projection is the cluster after the removal of a member.
 type Projection struct {
 	// Voters, HealthyVoters, Quorum and Learners are after the removal.
 	Voters        int `json:"voters"`
 	HealthyVoters int `json:"healthy_voters"`
 	Quorum        int `json:"quorum"`
 	Learners      int `json:"learners"`
-	// Keeps is set when what remains can still agree.
+	// Keeps is set if the remaining members have a quorum.
 	Keeps bool `json:"keeps"`
-	// Reason is a sentence for an administrator, whatever Keeps says.
+	// Reason is a sentence for administrators, also if Keeps is set.
 	Reason string `json:"reason"`
 }
 
-// ProjectRemoval says what would remain of a cluster without a member. health
-// is [API].Health of all members, the one to be removed included; a voter counts
-// as healthy when one of its endpoints is.
+// ProjectRemoval returns what would remain of a cluster without a member. health
+// is [API].Health of all members, including the removed one; a voter is healthy if
+// one of its endpoints is.
 //
-// A cluster of n voters can agree on anything, removals included, only while a
-// quorum of n/2+1 of them are healthy:
+// A cluster of n voters can agree on anything, also on removals, only while a
+// quorum of n/2+1 of them is healthy:
 //
 //	voters  quorum  may be lost  after removing one that is dead
 //	------  ------  -----------  -------------------------------------------------
@@ -32,15 +32,15 @@ type Projection struct {
 //	     6       4            2  5 voters: two more may be lost
 //	     7       4            3  6 voters: two more may be lost
 //
-// Removing a dead voter never makes quorum harder to reach. Removing a healthy
-// one can: with three voters of which one is dead, it leaves one healthy voter of
-// two, and etcd stops for good. Hence the removal is refused when fewer healthy
-// voters would remain than the quorum of what remains, and when there is no
-// quorum now. Learners do not vote, so removing one never costs quorum. A voter
-// that never started counts as one that is dead: it is part of n.
+// The removal of a dead voter never makes quorum harder to reach. The removal of a
+// healthy one can: of three voters, one of them dead, it leaves one healthy voter of
+// two, and etcd stops for good. So the projection refuses the removal if fewer healthy
+// voters would remain than their quorum, or if there is no quorum now. Learners do
+// not vote, so their removal never costs quorum. A voter that never started counts
+// as a dead one: it is part of n.
 //
-// etcd itself refuses some of these, but only when the member is removed, which
-// in a purge comes after work that cannot be undone.
+// etcd itself refuses some of these, but only at the removal, which in a purge comes
+// after steps that cannot be undone.
 func ProjectRemoval(members []Member, health []EndpointHealth, remove ID) Projection {
 	healthy := make(map[ID]bool)
 	for _, h := range health {
@@ -73,7 +73,7 @@ func (p *Projection) count(m Member, healthy bool) {
 	}
 }
 
-// quorum is how many voters must agree. Of none it is one: nobody can agree.
+// quorum is how many voters must agree. Without voters it is one, so that there is never a quorum.
 func quorum(voters int) int { return voters/2 + 1 }
 
 func (p *Projection) judge(now Projection, target *Member) {
@@ -98,7 +98,7 @@ func (p *Projection) judge(now Projection, target *Member) {
 	}
 }
 
-// spare warns when nothing more may fail.
+// spare returns how many more voters may fail.
 func (p *Projection) spare() string {
 	if spare := p.HealthyVoters - p.Quorum; spare > 0 {
 		return fmt.Sprintf("; %d more may fail", spare)

@@ -7,8 +7,7 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// gRPC logs through a global that may be set only before the first connection,
-// hence here.
+// gRPC's logger is global and may be set only before the first connection, so it is set here.
 func init() {
 	if os.Getenv("GRPC_GO_LOG_SEVERITY_LEVEL") == "" && os.Getenv("ETCD_CLIENT_DEBUG") == "" {
 		grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))

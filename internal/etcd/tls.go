@@ -15,7 +15,7 @@ const (
 	keyFile  = "etcd/healthcheck-client.key"
 )
 
-// loadTLS reads the certificates anew: they are rotated under a running EKCO.
+// loadTLS reads the certificates each time: they are renewed while EKCO runs.
 func loadTLS(certificatesDir string) (*tls.Config, error) {
 	read := func(name string) ([]byte, error) {
 		data, err := os.ReadFile(filepath.Join(certificatesDir, name))

@@ -8,16 +8,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// API is what EKCO asks of the database's StatefulSet. Errors are those of package kube.
+// API is what EKCO uses of the database's StatefulSet. Errors are those of package kube.
 type API interface {
 	// Read reads it live.
 	Read(ctx context.Context) (journal.KotsadmFacts, error)
-	// Scale gives the StatefulSet of that UID its replicas and rqlite the same number of
-	// members, in one update, and returns what it is then.
+	// Scale sets the replicas of the StatefulSet with this UID, and the same number of rqlite members, in one
+	// update. It returns the new facts.
 	Scale(ctx context.Context, uid string) (journal.KotsadmFacts, error)
-	// Unready says for people what the StatefulSet's replicas lack to be ready and of its
-	// newest revision, or returns "" when all are and there are no others. It asks for the
-	// pods only if told to.
+	// Unready returns why not all replicas are ready and of the newest revision, or why there are others; "" if
+	// neither. It reads the pods only withPods.
 	Unready(ctx context.Context, withPods bool) (journal.KotsadmFacts, string, error)
 }
 
@@ -50,8 +49,8 @@ func (c *Client) Read(ctx context.Context) (journal.KotsadmFacts, error) {
 	return read.facts(), err
 }
 
-// Scale implements [API]. kURL's permissions allow neither a patch nor the scale
-// subresource, so the whole object is written, in place of the version that was read.
+// Scale implements [API]. kURL's permissions allow neither a patch nor the scale subresource, so it replaces
+// the whole object, in the version that it read.
 func (c *Client) Scale(ctx context.Context, uid string) (journal.KotsadmFacts, error) {
 	var now journal.KotsadmFacts
 	err := kube.Retry(kube.ErrConflict, func() (err error) {
@@ -79,7 +78,7 @@ func (c *Client) scale(ctx context.Context, uid string) (journal.KotsadmFacts, e
 	raw, err = c.objects.ReplaceObject(ctx, Ref, scaled)
 	written, err := decode(raw, err)
 	if err == nil && !written.facts().Scaled() {
-		err = fmt.Errorf("scale %s: the API server made %s of %d replicas; look for a webhook that changes statefulsets",
+		err = fmt.Errorf("scale %s: the API server stored %s instead of %d; look for a webhook that changes statefulsets",
 			Ref, written.facts().Size(), journal.KotsadmReplicas)
 	}
 	return written.facts(), err

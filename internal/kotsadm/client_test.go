@@ -159,13 +159,13 @@ func TestReplicasOfAFormerRevisionAreNotThoseThatWereAskedFor(t *testing.T) {
 	}{
 		{1, 3, 3, 3, ""},
 		{2, 3, 3, 3, ""},
-		{0, 3, 3, 3, "the controller of StatefulSets has not seen the change yet"},
+		{0, 3, 3, 3, "the StatefulSet controller has not seen the change yet"},
 		{1, 3, 3, 2, "2 of 3 replicas are of the new revision; kotsadm-rqlite-0: of revision kotsadm-rqlite-old, not kotsadm-rqlite-new, on node a"},
 		{1, 3, 3, 0, "0 of 3 replicas are of the new revision; kotsadm-rqlite-0: of revision kotsadm-rqlite-old, not kotsadm-rqlite-new, on node a"},
 		{1, 3, 2, 3, "2 of 3 replicas are ready"},
 		{1, 3, 2, 2, "2 of 3 replicas are ready, 2 of the new revision; kotsadm-rqlite-0: of revision kotsadm-rqlite-old, not kotsadm-rqlite-new, on node a"},
-		{1, 5, 5, 3, "there are 5 replicas, of which 3 are to stay"},
-		{1, 4, 3, 3, "there are 4 replicas, of which 3 are to stay"},
+		{1, 5, 5, 3, "there are 5 replicas, want 3"},
+		{1, 4, 3, 3, "there are 4 replicas, want 3"},
 	} {
 		objects.Edit(Ref, func(object map[string]any) {
 			object["status"] = map[string]any{

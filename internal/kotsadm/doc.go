@@ -1,4 +1,3 @@
-// Package kotsadm is EKCO's view of kotsadm's database: the StatefulSet
-// default/kotsadm-rqlite and its pods. EKCO changes its number of replicas, and the
-// argument that tells rqlite how many members there are, and nothing else.
+// Package kotsadm is EKCO's view of kotsadm's database: the StatefulSet default/kotsadm-rqlite and its pods.
+// EKCO changes only its number of replicas, and the argument with rqlite's number of members.
 package kotsadm

@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// bootstrapExpect is rqlite's flag that says how many members there will be.
+// bootstrapExpect is rqlite's flag for the expected number of members.
 const bootstrapExpect = "-bootstrap-expect"
 
 // statefulSet is the part that EKCO reads.
@@ -33,8 +33,8 @@ type statefulSet struct {
 	Status status `json:"status"`
 }
 
-// status is what the controller of StatefulSets says. Of the pods that count as ready, or
-// as updated, that is of the newest revision, it does not say which they are.
+// status is what the StatefulSet controller reports. It counts ready pods and updated ones (of the newest
+// revision), but does not name them.
 type status struct {
 	ObservedGeneration int64  `json:"observedGeneration"`
 	Replicas           int    `json:"replicas"`
@@ -68,8 +68,8 @@ func (s statefulSet) facts() journal.KotsadmFacts {
 	return facts
 }
 
-// findExpect returns which argument tells how many members there will be, and what comes
-// before the number in it; -1 for none. rqlite has a flag of a longer name, too.
+// findExpect returns the index of the argument with the number of members, and the text before the number; -1
+// for none. rqlite also has a flag with a longer name.
 func findExpect(args []string) (at int, attached string) {
 	for i, arg := range args {
 		switch {
@@ -82,10 +82,10 @@ func findExpect(args []string) (at int, attached string) {
 	return -1, ""
 }
 
-var errShape = errors.New("it has not the fields that every StatefulSet has")
+var errShape = errors.New("it lacks fields that every StatefulSet has")
 
-// withReplicas returns the object with that many replicas and members. All other fields,
-// also those that EKCO does not know, stay as they are.
+// withReplicas returns the object with this many replicas and members. All other fields, known or not, stay as
+// they are.
 func withReplicas(raw []byte, replicas int) (json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber() // numbers stay as they are written
@@ -106,7 +106,7 @@ func withReplicas(raw []byte, replicas int) (json.RawMessage, error) {
 	return encoded.Bytes(), err
 }
 
-// expect sets the number in the argument of the first container, if it has one.
+// expect sets the number in the argument of the first container, if it has that argument.
 func expect(spec map[string]any, members int) {
 	template, _ := spec["template"].(map[string]any)
 	podSpec, _ := template["spec"].(map[string]any)

@@ -19,7 +19,7 @@ func (c *Client) Unready(ctx context.Context, withPods bool) (journal.KotsadmFac
 		return journal.KotsadmFacts{}, "", err
 	}
 	if now.Status.ObservedGeneration < now.Metadata.Generation {
-		return now.facts(), "the controller of StatefulSets has not seen the change yet", nil
+		return now.facts(), "the StatefulSet controller has not seen the change yet", nil
 	}
 	lacks := now.Status.lacks()
 	if lacks == "" || !withPods {
@@ -33,8 +33,8 @@ func (c *Client) Unready(ctx context.Context, withPods bool) (journal.KotsadmFac
 	return now.facts(), lacks, nil
 }
 
-// lacks says what there is to wait for. As long as there are pods of a former revision, or
-// too many, those that are ready need not be those that were asked for.
+// lacks returns what is missing. While there are pods of an older revision, or too many, the ready ones need
+// not be the wanted ones.
 func (s status) lacks() string {
 	var lacks []string
 	of := fmt.Sprintf(" of %d replicas are", journal.KotsadmReplicas)
@@ -45,7 +45,7 @@ func (s status) lacks() string {
 		lacks = append(lacks, fmt.Sprintf("%d%s of the new revision", s.UpdatedReplicas, of))
 	}
 	if s.Replicas > journal.KotsadmReplicas {
-		lacks = append(lacks, fmt.Sprintf("there are %d replicas, of which %d are to stay", s.Replicas, journal.KotsadmReplicas))
+		lacks = append(lacks, fmt.Sprintf("there are %d replicas, want %d", s.Replicas, journal.KotsadmReplicas))
 	}
 	return strings.Join(lacks, ", ")
 }
@@ -88,11 +88,11 @@ type containerStatus struct {
 	} `json:"lastState"`
 }
 
-// revisionLabel is the label by which the controller of StatefulSets knows a pod's revision.
+// revisionLabel is the label with a pod's revision.
 const revisionLabel = "controller-revision-hash"
 
-// unreadyPod says why a pod is not ready, or not of that revision, "" if it is. That it cannot be read is a reason
-// too: nobody would learn of another.
+// unreadyPod returns why a pod is not ready or not of that revision, or "". A failed read is a reason too,
+// since the real one is unknown then.
 func (c *Client) unreadyPod(ctx context.Context, ref kube.Ref, revision string) string {
 	raw, err := c.objects.ReadObject(ctx, ref)
 	if errors.Is(err, kube.ErrNotFound) {
@@ -136,7 +136,7 @@ func (p pod) unready() string {
 	return status + p.where(" ")
 }
 
-// former says that the pod is of another revision, "" if it is of this one.
+// former returns that the pod has another revision, or "".
 func (p pod) former(revision string) string {
 	if is := p.Metadata.Labels[revisionLabel]; is != revision {
 		return fmt.Sprintf("of revision %s, not %s%s", is, revision, p.where(", "))
@@ -151,8 +151,7 @@ func (p pod) where(separator string) string {
 	return separator + "on node " + p.Spec.NodeName
 }
 
-// waits says what a container waits for, "" for nothing. Counts and times, which change by
-// themselves, are left out.
+// waits returns what a container waits for, or "". Counts and times are left out, since they always change.
 func (c containerStatus) waits() string {
 	if c.State.Waiting == nil {
 		return ""

@@ -7,8 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Lacking names the permission that an [ErrForbidden] is about, and leaves any other
-// error as it is.
+// Lacking adds the missing permission to an [ErrForbidden], and returns any other error unchanged.
 func Lacking(err error, verb, resource string) error {
 	if errors.Is(err, ErrForbidden) {
 		return &lackingError{verb, resource, err}
@@ -16,7 +15,7 @@ func Lacking(err error, verb, resource string) error {
 	return err
 }
 
-// lackingError is a permission that EKCO does not have.
+// lackingError is the error of a missing permission.
 type lackingError struct {
 	verb, resource string
 	cause          error
@@ -24,14 +23,14 @@ type lackingError struct {
 
 // Error implements error.
 func (e *lackingError) Error() string {
-	// What a failed call says of a permission is said already: of it the API's own words are left.
+	// The text of a failed call already names the permission, so only the API's own text follows.
 	if status, is := errors.AsType[*apierrors.StatusError](e.cause); is {
 		return fmt.Sprintf("%s; grant it (the manifests rbac*.yaml have the rules): %v", e.Lacks(), status)
 	}
 	return fmt.Sprintf("%s: %v", e.Lacks(), e.cause)
 }
 
-// Lacks says which permission, without what the API answered.
+// Lacks names the missing permission, without the API's answer.
 func (e *lackingError) Lacks() string {
 	return fmt.Sprintf("EKCO's service account lacks the permission to %s %s", e.verb, e.resource)
 }
@@ -42,7 +41,7 @@ func (e *lackingError) Unwrap() error { return e.cause }
 // Key names the permission.
 func (e *lackingError) Key() string { return "forbidden: " + e.verb + " " + e.resource }
 
-// Deleted takes a deletion that found its object already gone for a success.
+// Deleted returns nil for a deletion whose object was already gone.
 func Deleted(err error) error {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrOtherUID) {
 		return nil

@@ -14,13 +14,13 @@ import (
 // APIServerPod is a mirror pod of kube-apiserver on a primary.
 type APIServerPod struct {
 	Name, Node string
-	// AdvertiseEndpoint is ADDRESS:PORT, or empty when kubeadm did not note it;
-	// kubeadm.ParseAdvertiseAddress reads it.
+	// AdvertiseEndpoint is ADDRESS:PORT, or empty if kubeadm has not set it; kubeadm.ParseAdvertiseAddress
+	// reads it.
 	AdvertiseEndpoint string
 }
 
-// APIServerPods lists the mirror pods of kube-apiserver, sorted by name. Those
-// of lost primaries are among them until their Node is deleted.
+// APIServerPods lists the mirror pods of kube-apiserver, sorted by name, including those of lost primaries
+// until their Node is deleted.
 func (c *Client) APIServerPods(ctx context.Context) ([]APIServerPod, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()

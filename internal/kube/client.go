@@ -18,25 +18,25 @@ import (
 const (
 	DefaultNamespace   = "kurl"
 	DefaultCallTimeout = 10 * time.Second
-	// The API server protects itself (priority and fairness); this limit is
-	// against a fault of EKCO's own. It lets a node's pods be freed at once.
+	// The API server protects itself (priority and fairness); this limit is against a defect of EKCO. It is
+	// high enough to free all pods of a node at once.
 	DefaultQPS   = 200
 	DefaultBurst = 400
 )
 
 // Options of a [Client]. The zero value is ready for use.
 type Options struct {
-	// Namespace is EKCO's own, where the mirror is; default "kurl".
+	// Namespace is EKCO's own namespace, which has the mirror; default "kurl".
 	Namespace string
 	// UserAgent is how EKCO appears in the API server's audit log.
 	UserAgent string
-	// CallTimeout bounds one call, queueing included; default 10 s. Watches are
-	// bounded by it only until they are established.
+	// CallTimeout is the timeout of one call, including its queueing; default 10 s. For a watch it is the
+	// timeout until the watch is established.
 	CallTimeout time.Duration
-	// QPS and Burst bound requests per second; default 200 and 400.
+	// QPS and Burst limit requests per second; default 200 and 400.
 	QPS   float32
 	Burst int
-	// NodeLabels are the labels of Nodes that are read besides those that EKCO knows.
+	// NodeLabels are further labels of Nodes to read, besides those that EKCO knows.
 	NodeLabels []string
 }
 
@@ -52,11 +52,10 @@ type Client struct {
 
 var _ API = (*Client)(nil)
 
-// NewClient returns a client for the API server of config, which is not
-// changed. It sends nothing.
+// NewClient returns a client for the API server of config, which it does not change. It sends nothing.
 //
-// The client knows the types of core/v1 only. A clientset would register the
-// types of every API group, which costs several MiB of resident memory.
+// The client knows only the types of core/v1. A clientset would register the types of every API group, which
+// needs several MiB of memory.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
 	options = options.withDefaults()
 	scheme := runtime.NewScheme()
@@ -99,11 +98,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Probe asks the API server whether it is ready. Any authenticated account may
-// ask that. One that calls itself unready is asked for a Node as well, which it
-// reads from etcd: a single check of its many can fail for days while it answers
-// everything else. The error wraps ErrUnavailable unless ctx ended; a refusal is
-// an answer, and so no error.
+// Probe checks that the API server is ready. Every authenticated account may do that. If the server reports
+// that it is not ready, Probe also reads a Node, which comes from etcd: one of the server's many checks can
+// fail for days while everything else works. The error wraps ErrUnavailable unless ctx ended. A refusal is an
+// answer, so it is no error.
 func (c *Client) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
@@ -117,7 +115,7 @@ func (c *Client) Probe(ctx context.Context) error {
 	return call{verb: "get", resource: "/readyz"}.fail(err)
 }
 
-// reads reports whether the API server reads Nodes.
+// reads reports whether the API server can read Nodes.
 func (c *Client) reads(ctx context.Context) bool {
 	_, err := c.Nodes().ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	return err == nil

@@ -12,15 +12,15 @@ import (
 
 // KubeadmConfig is what EKCO reads of kubeadm's ConfigMap.
 type KubeadmConfig struct {
-	// ClusterStatus lists the API endpoints. It is empty from Kubernetes 1.22
-	// on. Package kubeadm reads and edits it.
+	// ClusterStatus lists the API endpoints. It is empty since Kubernetes 1.22. Package kubeadm reads and edits
+	// it.
 	ClusterStatus string
 	// Version is the ConfigMap's resource version.
 	Version string
 }
 
-// KubeadmConfig reads ConfigMap kube-system/kubeadm-config. It returns
-// ErrNotFound when there is none, as in a cluster that kubeadm did not make.
+// KubeadmConfig reads ConfigMap kube-system/kubeadm-config. It returns ErrNotFound if there is none: kubeadm
+// did not create the cluster.
 func (c *Client) KubeadmConfig(ctx context.Context) (KubeadmConfig, error) {
 	configMap, err := c.kubeadmConfigMap(ctx)
 	if err != nil {
@@ -29,17 +29,16 @@ func (c *Client) KubeadmConfig(ctx context.Context) (KubeadmConfig, error) {
 	return KubeadmConfig{ClusterStatus: configMap.Data[kubeadm.ClusterStatusKey], Version: configMap.ResourceVersion}, nil
 }
 
-// WriteClusterStatus replaces the ClusterStatus in kubeadm's ConfigMap of that
-// version, and nothing else in it, and returns the new version. It returns
-// ErrConflict when the ConfigMap is not of that version. It never creates the
-// ConfigMap, nor the key.
+// WriteClusterStatus replaces only the ClusterStatus in this version of kubeadm's ConfigMap, and returns the
+// new version. It returns ErrConflict if the ConfigMap has another version. It never creates the ConfigMap or
+// the key.
 func (c *Client) WriteClusterStatus(ctx context.Context, clusterStatus, version string) (string, error) {
 	this := call{"update", "configmaps", fullName(kubeadm.ConfigMapNamespace, kubeadm.ConfigMapName)}
-	// An update replaces the whole object, so the rest of it is read again.
+	// An update replaces the whole object, so the rest is read first.
 	configMap, err := c.kubeadmConfigMap(ctx)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return "", fmt.Errorf("%s: %w: somebody deleted it", this, ErrConflict)
+		return "", fmt.Errorf("%s: %w: it was deleted", this, ErrConflict)
 	case err != nil:
 		return "", err
 	case configMap.ResourceVersion != version:
@@ -55,7 +54,7 @@ func (c *Client) WriteClusterStatus(ctx context.Context, clusterStatus, version 
 	err = c.core.Put().Namespace(kubeadm.ConfigMapNamespace).Resource("configmaps").
 		Name(kubeadm.ConfigMapName).Body(configMap).Do(ctx).Into(&written)
 	if errors.Is(Sentinel(err), ErrNotFound) {
-		return "", fmt.Errorf("%s: %w: somebody deleted it", this, ErrConflict)
+		return "", fmt.Errorf("%s: %w: it was deleted", this, ErrConflict)
 	}
 	return written.ResourceVersion, this.fail(err)
 }

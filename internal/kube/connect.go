@@ -8,10 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Connect returns how to reach the API server: by the kubeconfig at that path,
-// or, when the path is empty, as the service account of the pod EKCO runs in.
-// It sends nothing. Every client of EKCO's is made from what it returns, and so
-// keeps to the terms.
+// Connect returns the configuration for the API server: from the kubeconfig at that path or, if the path is
+// empty, from the service account of EKCO's pod. It sends nothing. All of EKCO's clients are made from it, so
+// the terms apply to all.
 func Connect(kubeconfig string, terms Terms) (*rest.Config, error) {
 	config, err := reach(kubeconfig)
 	if err != nil {
@@ -39,8 +38,7 @@ func reach(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// InPod reports whether this process runs in a pod whose service account can ask
-// the cluster that the pod is part of.
+// InPod reports whether this process runs in a pod with a service account.
 func InPod() bool {
 	_, err := rest.InClusterConfig()
 	return err == nil

@@ -24,17 +24,17 @@ func (c *Client) ForceDeletePod(ctx context.Context, namespace, name, uid string
 	return c.delete(ctx, "pods", namespace, name, uid, options, &corev1.Pod{})
 }
 
-// object is what every API object can tell.
+// object is any API object.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// delete deletes the object only if it has the UID. A conflict says that the
-// precondition did not hold; found, an empty object, is then read to say why.
+// delete deletes the object only if it has the UID. After a conflict, it reads the object into found, which
+// must be empty, to return why.
 func (c *Client) delete(ctx context.Context, resource, namespace, name, uid string, options metav1.DeleteOptions, found object) error {
 	if uid == "" {
-		return fmt.Errorf("delete %s %s: its UID is not known; nothing is deleted by name alone", resource, fullName(namespace, name))
+		return fmt.Errorf("delete %s %s: its UID is unknown; EKCO deletes nothing by name alone", resource, fullName(namespace, name))
 	}
 	expected := types.UID(uid)
 	options.Preconditions = &metav1.Preconditions{UID: &expected}
@@ -51,7 +51,7 @@ func (c *Client) delete(ctx context.Context, resource, namespace, name, uid stri
 	case errors.Is(readErr, ErrNotFound):
 		return readErr
 	case readErr == nil && found.GetUID() != expected:
-		return fmt.Errorf("%s: %w: it has UID %s, not %s; it was left alone", this, ErrOtherUID, found.GetUID(), uid)
+		return fmt.Errorf("%s: %w: it has UID %s, not %s; nothing was deleted", this, ErrOtherUID, found.GetUID(), uid)
 	}
 	return this.fail(err)
 }

@@ -14,10 +14,9 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Sentinel returns the sentinel error of this package that err amounts to, or
-// nil when it is none of them. It understands errors of this package and of
-// client-go. It never returns ErrOtherUID for an error of client-go: the API
-// server reports that as a conflict.
+// Sentinel returns the matching sentinel error of this package, or nil. It knows the errors of this package and
+// of client-go. It never returns ErrOtherUID for an error of client-go: the API server reports that as a
+// conflict.
 func Sentinel(err error) error {
 	for _, known := range []error{ErrNotFound, ErrForbidden, ErrOtherUID, ErrConflict, ErrReadOnly, ErrUnavailable} {
 		if errors.Is(err, known) {
@@ -39,15 +38,14 @@ func Sentinel(err error) error {
 	return nil
 }
 
-// Retry makes a change, and makes it again while it fails with that error because somebody else was faster: five times
-// in all. The change has to read the object each time.
+// Retry calls change, up to five times while it returns the error conflict because another client was faster.
+// change must read the object each time.
 func Retry(conflict error, change func() error) error {
 	return retry.OnError(retry.DefaultRetry, func(err error) bool { return errors.Is(err, conflict) }, change)
 }
 
-// unavailable reports whether the API server gave no answer, or one that says
-// that it cannot answer now. A rejected credential counts: kubelet renews
-// tokens, and a starting API server rejects good ones.
+// unavailable reports whether the API server gave no answer, or reported that it cannot answer now. A rejected
+// credential counts too: the kubelet renews tokens, and a starting API server rejects valid ones.
 func unavailable(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -64,14 +62,14 @@ func unavailable(err error) bool {
 		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err)
 }
 
-// noAnswer reports whether a status says that the API server cannot answer now.
+// noAnswer reports whether a status means that the API server cannot answer now.
 func noAnswer(code int) bool {
 	return code >= http.StatusInternalServerError ||
 		code == http.StatusTooManyRequests || code == http.StatusUnauthorized
 }
 
-// etcdWithoutQuorum reports whether the API server passes on what etcd says of
-// itself when too few of its members run or reach each other.
+// etcdWithoutQuorum reports whether the API server returns an error of etcd that means that too few members run
+// or reach each other.
 func etcdWithoutQuorum(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "etcdserver: no leader") || strings.Contains(text, "etcdserver: request timed out")

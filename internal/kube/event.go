@@ -15,14 +15,13 @@ import (
 // maxNote is the API's limit for an event's message, in bytes.
 const maxNote = 1024
 
-// HasEvents reports whether RecordEvent writes Events about such an object: not about
-// all of the cluster, nor about EKCO itself.
+// HasEvents reports whether RecordEvent writes Events about the object. It writes none about the cluster or
+// EKCO itself.
 func HasEvents(about journal.Subject) bool { return about.Kind != "" && about.Name != "" }
 
-// RecordEvent writes a Kubernetes Event about an object: into its namespace if its
-// name tells one ("namespace/name"), else into namespace default, where kubectl
-// describe looks for those of a Node. Subjects that are no object are refused.
-// ErrForbidden is usual: kURL's RBAC does not grant events.
+// RecordEvent writes a Kubernetes Event about an object: into its namespace if its name has one
+// ("namespace/name"), else into namespace default, where kubectl describe looks for Events of a Node. It
+// refuses subjects that are no objects. ErrForbidden is usual: kURL's RBAC does not grant events.
 func (c *Client) RecordEvent(ctx context.Context, about journal.Subject, note Note) error {
 	if !HasEvents(about) {
 		return fmt.Errorf("create event about %q: only objects have events", about.Kind)
@@ -60,7 +59,7 @@ func eventOf(target corev1.ObjectReference, namespace string, note Note) *corev1
 	}
 }
 
-// shorten cuts text to at most limit bytes, at the end of a character.
+// shorten cuts text to at most limit bytes, between characters.
 func shorten(text string, limit int) string {
 	const mark = "…"
 	if len(text) <= limit {

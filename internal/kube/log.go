@@ -10,12 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxLog bounds what is read of a log, in bytes.
+// maxLog is how much of a log is read, in bytes.
 const maxLog = 64 << 10
 
-// PodLog returns the log of a Pod of one container: the last of its lines, or with 0 all
-// from its beginning, 64 KiB at most. The API server asks the node's kubelet for it. One
-// that does not answer is no ErrUnavailable, and [Terms.Unanswered] does not hear of it.
+// PodLog returns the log of a Pod with one container: its last lines or, with 0, all from the beginning; at
+// most 64 KiB. The API server gets it from the node's kubelet. A kubelet that does not answer is no
+// ErrUnavailable, and [Terms.Unanswered] is not called.
 func (c *Client) PodLog(ctx context.Context, namespace, name string, last int64) (string, error) {
 	ctx, cancel := context.WithTimeout(Unreported(ctx), c.callTimeout)
 	defer cancel()
@@ -28,12 +28,12 @@ func (c *Client) PodLog(ctx context.Context, namespace, name string, last int64)
 		VersionedParams(options, c.params).MaxRetries(0).Do(ctx).Raw()
 	this := call{"get", "pods/log", fullName(namespace, name)}
 	if passedOn(err) {
-		return "", fmt.Errorf("%s: the kubelet of its node does not give it: %v", this, err) //nolint:errorlint // for its status it would pass for one of the API server's own
+		return "", fmt.Errorf("%s: the kubelet of its node does not return it: %v", this, err) //nolint:errorlint // for its status it would pass for one of the API server's own
 	}
 	return string(raw), this.fail(err)
 }
 
-// passedOn reports whether the API server answered, with what somebody else did not.
+// passedOn reports whether the API server answered with another server's failure.
 func passedOn(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError

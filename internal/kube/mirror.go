@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The mirror of open actions is key MirrorKey of ConfigMap MirrorName in
-// EKCO's namespace. What finds no space there is in further ConfigMaps, its
-// parts, under the same key. They have the label mirrorPart.
+// The mirror of open actions is key MirrorKey of ConfigMap MirrorName in EKCO's namespace. If that is too
+// small, the rest is in further ConfigMaps, its parts, under the same key. They have the label mirrorPart.
 const (
 	MirrorName = "ekco-journal"
 	MirrorKey  = "actions.json"
@@ -22,8 +21,8 @@ const (
 const mirrorPurpose = "Open actions and pauses of EKCO, copied from its journal. " +
 	"A new EKCO that finds an empty journal finishes them. Deleting this loses that safety net and nothing else."
 
-// ReadMirror returns the mirror's content, empty when the ConfigMap lacks the
-// key, and its resource version. See [API].
+// ReadMirror returns the mirror's content, empty if the ConfigMap lacks the key, and its resource version. See
+// [API].
 func (c *Client) ReadMirror(ctx context.Context) ([]byte, string, error) {
 	var mirror corev1.ConfigMap
 	if err := c.get(ctx, "configmaps", c.namespace, MirrorName, &mirror); err != nil {
@@ -47,7 +46,7 @@ func (c *Client) WriteMirror(ctx context.Context, content []byte, version string
 	var written corev1.ConfigMap
 	err := request.Namespace(c.namespace).Resource("configmaps").Body(mirror).Do(ctx).Into(&written)
 	if version != "" && errors.Is(Sentinel(err), ErrNotFound) {
-		return "", fmt.Errorf("%s: %w: somebody deleted it; create it again", this, ErrConflict)
+		return "", fmt.Errorf("%s: %w: it was deleted; create it again", this, ErrConflict)
 	}
 	return written.ResourceVersion, this.fail(err)
 }

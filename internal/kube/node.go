@@ -17,10 +17,9 @@ import (
 const (
 	LabelMaster       = "node-role.kubernetes.io/master"
 	LabelControlPlane = "node-role.kubernetes.io/control-plane"
-	// LabelExclude keeps EKCO from acting on a node, unless its value is
-	// "false".
+	// LabelExclude excludes a node from EKCO's automatic actions, unless its value is "false".
 	LabelExclude = "ekco.kurl.sh/exclude"
-	// LabelHostname is by what pods are bound to the node's machine.
+	// LabelHostname is the label by which pods are bound to a machine.
 	LabelHostname = "kubernetes.io/hostname"
 )
 
@@ -33,10 +32,10 @@ func (c *Client) Node(ctx context.Context, name string) (Node, error) {
 	return c.node(&node), nil
 }
 
-// node returns what EKCO knows of a Node, with the labels that the client was told of.
+// node returns a Node with the client's labels.
 func (c *Client) node(node *corev1.Node) Node { return NodeLabelled(node, c.nodeLabels) }
 
-// nodesPerPage bounds the memory of one list: a Node can have 20 KiB.
+// nodesPerPage limits the memory of one page: a Node can have 20 KiB.
 const nodesPerPage = 500
 
 // ListNodes reads all Nodes. See [API].
@@ -69,7 +68,7 @@ func NodeLabelled(node *corev1.Node, labels []string) Node {
 	return known
 }
 
-// NodeOf returns what EKCO knows of a Node without being told of labels.
+// NodeOf returns a Node without further labels.
 func NodeOf(node *corev1.Node) Node {
 	return Node{
 		Name:     node.Name,
@@ -132,9 +131,8 @@ func utc(t *metav1.Time) time.Time {
 	return t.UTC()
 }
 
-// slimNode drops from a Node everything that NodeLabelled and a watch do not need, so
-// that a list of thousands of nodes takes little memory. Most have a label that is the
-// address.
+// slimNode removes from a Node what NodeLabelled and a watch do not need, so that a list of thousands of nodes
+// takes little memory. Most hostname labels equal the address, and are removed too.
 func slimNode(node *corev1.Node, labels ...string) {
 	labels = append([]string{LabelMaster, LabelControlPlane, LabelExclude}, labels...)
 	if node.Labels[LabelHostname] != address(node, corev1.NodeHostName) {

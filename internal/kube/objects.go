@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Ref names an object of any API group; one that is in no namespace has none.
+// Ref names an object of any API group. Namespace is empty for a cluster-scoped one.
 type Ref struct {
-	// Group is empty for that of core/v1.
+	// Group is empty for core/v1.
 	Group, Version, Resource string
 	Namespace, Name          string
 	// Subresource is empty for the object itself.
@@ -28,7 +28,7 @@ type Ref struct {
 // String names the object for people.
 func (r Ref) String() string { return r.kind() + " " + fullName(r.Namespace, r.Name) }
 
-// kind is the resource as permissions name it.
+// kind is the resource in the form of RBAC rules.
 func (r Ref) kind() string {
 	if r.Subresource == "" {
 		return r.Resource
@@ -60,38 +60,33 @@ type PatchOp struct {
 	Value any    `json:"value"`
 }
 
-// Objects reads and changes objects by name, as JSON: fields that EKCO does not
-// know stay as they are. All reads are live. Errors are those of [API].
+// Objects reads and changes objects by name, as JSON: unknown fields stay as they are. All reads are live.
+// Errors are those of [API].
 type Objects interface {
-	// ReadObject returns the object. It returns ErrNotFound also when there is no such
-	// resource, as where a CRD is missing.
+	// ReadObject returns the object. It returns ErrNotFound also if there is no such resource, for example no
+	// CRD.
 	ReadObject(ctx context.Context, ref Ref) (json.RawMessage, error)
-	// ListObjects returns the objects of the reference's resource and namespace, its name
-	// aside, that have the label; with label "" all. It returns ErrNotFound when there is
-	// no such resource.
+	// ListObjects returns the objects of the reference's resource and namespace (its name is ignored) that have
+	// the label, or all with label "". It returns ErrNotFound if there is no such resource.
 	ListObjects(ctx context.Context, ref Ref, label, value string) ([]json.RawMessage, error)
-	// PatchObject changes the object by a JSON patch and returns what it is then. It
-	// returns ErrConflict, and nothing is changed, when a test of the patch fails. A
-	// patch that tests nothing is not sent; see [CheckPatch].
+	// PatchObject applies a JSON patch and returns the new object. It returns ErrConflict and changes nothing
+	// if a test in the patch fails. It does not send a patch without a test; see [CheckPatch].
 	PatchObject(ctx context.Context, ref Ref, patch []PatchOp) (json.RawMessage, error)
-	// ReplaceObject puts another in the place of the object of that resource version,
-	// which is part of it, and returns what it is then. It returns ErrConflict when the
-	// object is not of that version. Without UID and version nothing is sent.
+	// ReplaceObject replaces the object of the UID and resource version that object has, and returns the new
+	// object. It returns ErrConflict if the version differs. Without UID and version it sends nothing.
 	ReplaceObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
-	// CreateObject creates the object of that resource, namespace and name, which its
-	// content repeats, and returns what it is then. It returns ErrConflict, and nothing
-	// is changed, when there is one of the name.
+	// CreateObject creates the object, whose content repeats resource, namespace and name, and returns it. It
+	// returns ErrConflict and changes nothing if an object has the name.
 	CreateObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
-	// DeleteObject asks for the end of the object of that UID, which has the time to end
-	// that it has by itself, and stays as long as something holds it. It returns
-	// ErrNotFound when there is none of the name, ErrOtherUID when it is another one.
+	// DeleteObject deletes the object with this UID, with its own grace period; finalizers can delay that. It
+	// returns ErrNotFound if there is no such object, ErrOtherUID if another one has the name.
 	DeleteObject(ctx context.Context, ref Ref, uid string) error
-	// EndObject is DeleteObject with a time to end, in whole seconds and at least one.
+	// EndObject is DeleteObject with a grace period, in whole seconds and at least one.
 	EndObject(ctx context.Context, ref Ref, uid string, grace time.Duration) error
 }
 
-// FieldManager is by whom a field was changed last, in an object's metadata.managedFields, if that
-// was EKCO. It is what API servers made of the user agent of every EKCO before, too.
+// FieldManager is EKCO's name in metadata.managedFields. It equals the name that API servers derived from the
+// user agent of earlier versions.
 const FieldManager = "ekco"
 
 // objects are the [Objects] of a real API server.
@@ -100,8 +95,8 @@ type objects struct {
 	callTimeout time.Duration
 }
 
-// NewObjects returns a client for the objects of the API server of config, which is
-// not changed. It sends nothing.
+// NewObjects returns a client for objects of the API server of config, which it does not change. It sends
+// nothing.
 func NewObjects(config *rest.Config, options Options) (Objects, error) {
 	options = options.withDefaults()
 	// It knows no types but those of errors.
@@ -183,11 +178,10 @@ func (o *objects) EndObject(ctx context.Context, ref Ref, uid string, grace time
 	return o.end(ctx, ref, uid, metav1.DeleteOptions{GracePeriodSeconds: &seconds})
 }
 
-// end deletes an object. A conflict says that the precondition did not hold; the object is
-// then read to say why.
+// end deletes an object. After a conflict, it reads the object to return why.
 func (o *objects) end(ctx context.Context, ref Ref, uid string, options metav1.DeleteOptions) error {
 	if uid == "" {
-		return fmt.Errorf("delete %s: its UID is not known; nothing is deleted by name alone", ref)
+		return fmt.Errorf("delete %s: its UID is unknown; EKCO deletes nothing by name alone", ref)
 	}
 	expected := types.UID(uid)
 	options.TypeMeta, options.Preconditions = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, &metav1.Preconditions{UID: &expected}
@@ -208,7 +202,7 @@ func (o *objects) end(ctx context.Context, ref Ref, uid string, options metav1.D
 	case errors.Is(readErr, ErrNotFound):
 		return readErr
 	case readErr == nil && found.UID != expected:
-		return fmt.Errorf("delete %s: %w: it has UID %s, not %s; it was left alone", ref, ErrOtherUID, found.UID, uid)
+		return fmt.Errorf("delete %s: %w: it has UID %s, not %s; nothing was deleted", ref, ErrOtherUID, found.UID, uid)
 	}
 	return err
 }
@@ -232,8 +226,8 @@ func (o *objects) do(ctx context.Context, verb string, ref Ref, request *rest.Re
 	return nil, this.fail(err)
 }
 
-// testFailed reports whether a JSON patch did not fit the object. The API server says of
-// that only that it is invalid, and names no field, as it does of what a patch makes.
+// testFailed reports whether a JSON patch did not fit the object. For that the API server returns only Invalid
+// without a field, while it names the field that a patch makes invalid.
 func testFailed(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {

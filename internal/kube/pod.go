@@ -19,8 +19,7 @@ func (c *Client) Pod(ctx context.Context, namespace, name string) (Pod, error) {
 	return PodWithStatusOf(&pod), nil
 }
 
-// PodOf returns what EKCO knows of a Pod. Its DeletionTimestamp is zero while
-// nobody has asked the pod to end.
+// PodOf returns a Pod. Its DeletionTimestamp is zero while it is not being deleted.
 func PodOf(pod *corev1.Pod) Pod {
 	return Pod{
 		PodRef: journal.PodRef{
@@ -32,7 +31,7 @@ func PodOf(pod *corev1.Pod) Pod {
 	}
 }
 
-// PodWithStatusOf is PodOf with the pod's controller and status.
+// PodWithStatusOf is PodOf with controller and status.
 func PodWithStatusOf(pod *corev1.Pod) Pod {
 	p := PodOf(pod)
 	p.Status = statusOf(pod)
@@ -59,8 +58,8 @@ func statusOf(pod *corev1.Pod) PodStatus {
 	return status
 }
 
-// containersNotReady is the kubelet's reason for a pod that runs and is not ready. Of
-// one that has ended it gives another.
+// containersNotReady is the kubelet's reason for a running pod that is not ready. A pod that has ended gets
+// another.
 const containersNotReady = "ContainersNotReady"
 
 func graceOf(pod *corev1.Pod) time.Duration {
@@ -70,8 +69,7 @@ func graceOf(pod *corev1.Pod) time.Duration {
 	return time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 }
 
-// slimPod drops from a Pod everything that PodOf, its grace period and a watch
-// do not need.
+// slimPod removes from a Pod what PodOf, its grace period and a watch do not need.
 func slimPod(pod *corev1.Pod) {
 	pod.ObjectMeta = metav1.ObjectMeta{
 		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
@@ -83,8 +81,7 @@ func slimPod(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{}
 }
 
-// slimPodWithStatus is slimPod for those who want to know the pod's controller and its
-// status.
+// slimPodWithStatus is slimPod, but keeps what PodWithStatusOf needs.
 func slimPodWithStatus(pod *corev1.Pod) {
 	owners, whole := pod.OwnerReferences, pod.Status
 	slimPod(pod)

@@ -11,22 +11,19 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// ErrReadOnly is returned by a client that only reads, when it was asked to change
-// something. Nothing was sent.
-var ErrReadOnly = errors.New("this EKCO only reads, as in a dry run; nothing was changed")
+// ErrReadOnly is the error of a read-only client for a change. It sent nothing.
+var ErrReadOnly = errors.New("this EKCO is read-only, as in a dry run; nothing was changed")
 
 type questionKey struct{}
 
-// Question returns a context in which programs that are run in pods, and requests
-// that are passed on to pods, change nothing. Only who knows what a program does
-// can tell; where nobody says it, it is a change.
+// Question returns a context for programs in pods, and for requests to pods, that change nothing. Only the
+// caller knows what a program does; without this context it counts as a change.
 func Question(ctx context.Context) context.Context {
 	return context.WithValue(ctx, questionKey{}, true)
 }
 
-// readOnly sends requests that only read, and answers all others with ErrReadOnly.
-// It knows nothing of what they would change, so that it also stops changes which
-// nobody has thought of.
+// readOnly sends requests that only read, and refuses all others with ErrReadOnly. It does not need to know
+// what a request would change, so it also stops changes that the authors did not think of.
 type readOnly struct{ next http.RoundTripper }
 
 var _ utilnet.RoundTripperWrapper = (*readOnly)(nil)
@@ -45,9 +42,8 @@ func (t *readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go reach the connections below.
 func (t *readOnly) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// reads reports whether a request changes nothing. What a GET through the API
-// server does behind it is not known from the method: a program in a pod, for one,
-// is started by the GET that a WebSocket begins with.
+// reads reports whether a request changes nothing. What a GET through the API server does in a pod is unknown:
+// for example, the GET of a WebSocket starts a program.
 func reads(request *http.Request) bool {
 	if connects(request.URL.Path) {
 		return request.Context().Value(questionKey{}) != nil
@@ -55,8 +51,8 @@ func reads(request *http.Request) bool {
 	return request.Method == http.MethodGet || request.Method == http.MethodHead
 }
 
-// connects reports whether a request is passed on to what runs in a pod, or on a
-// node. A path may begin with that of a proxy before the API server.
+// connects reports whether the API server forwards the request to a pod or node. A proxy before the API server
+// may add a path prefix.
 func connects(path string) bool {
 	parts := strings.Split(path, "/")
 	for i, resource := range parts[:max(0, len(parts)-2)] {
@@ -67,7 +63,7 @@ func connects(path string) bool {
 	return false
 }
 
-// connecting are the subresources that pass requests on.
+// connecting are the subresources that the API server forwards.
 var connecting = map[string][]string{
 	"pods":     {"exec", "attach", "portforward", "proxy"},
 	"services": {"proxy"},

@@ -7,9 +7,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// OnRequest is told of each request that was sent: its verb in the words of
-// RBAC, its resource ("nodes", "pods", "/readyz"), and the HTTP status code of
-// the answer, 0 when there was none.
+// OnRequest is called for each request that was sent: with its RBAC verb, its resource ("nodes", "pods",
+// "/readyz"), and the HTTP status code of the answer, 0 if there was none.
 type OnRequest func(verb, resource string, code int)
 
 func (f OnRequest) wrap(next http.RoundTripper) http.RoundTripper {
@@ -35,10 +34,10 @@ func (t *countingTransport) RoundTrip(request *http.Request) (*http.Response, er
 	return response, err
 }
 
-// WrappedRoundTripper lets client-go reach the connections below.
+// WrappedRoundTripper gives client-go the inner transport.
 func (t *countingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// describe reads verb and resource from a request for objects.
+// describe returns verb and resource of a request for objects.
 func describe(request *http.Request) (verb, resource string) {
 	rest, ok := inVersion(request.URL.Path)
 	if !ok {
@@ -66,7 +65,7 @@ func describe(request *http.Request) (verb, resource string) {
 	return strings.ToLower(request.Method), parts[0]
 }
 
-// inVersion returns the part of a path that follows the version of an API.
+// inVersion returns the part of a path after the API version.
 func inVersion(path string) (rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(path, "/api/v1/"); ok {
 		return rest, true

@@ -9,20 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Resident is a pod on a node, as far as it matters to who takes the node away.
+// Resident is a pod on a node, as far as a purge needs it.
 type Resident struct {
 	Namespace, Name string
-	// Controller is what makes another in its place, if there is something.
+	// Controller recreates the pod, if it has one.
 	Controller Controller
 	// Claims are the names of the PersistentVolumeClaims that it uses.
 	Claims []string
 }
 
-// LocalVolume is a PersistentVolume that is on one node alone. Claim is the
-// "namespace/name" that has it, empty for one that nobody has.
+// LocalVolume is a PersistentVolume that exists on one node only. Claim is its "namespace/name", empty if it is
+// unbound.
 type LocalVolume struct{ Name, Claim string }
 
-// residentsPerPage bounds the memory of one list.
+// residentsPerPage limits the memory of one page.
 const residentsPerPage = 250
 
 // Residents lists the pods on a node that have not ended.
@@ -58,8 +58,7 @@ func residentOf(pod *corev1.Pod) Resident {
 	return resident
 }
 
-// LocalVolumes lists the PersistentVolumes that are on the machine of that hostname and can be
-// on no other.
+// LocalVolumes lists the PersistentVolumes that can only be on the machine with that hostname.
 func (c *Client) LocalVolumes(ctx context.Context, hostname string) ([]LocalVolume, error) {
 	var volumes []LocalVolume
 	options := metav1.ListOptions{Limit: residentsPerPage}
@@ -94,7 +93,7 @@ func localVolumeOf(volume *corev1.PersistentVolume) LocalVolume {
 	return local
 }
 
-// onlyOn reports whether each term of the volume's affinity names that host alone.
+// onlyOn reports whether every term of the volume's affinity requires that host.
 func onlyOn(volume *corev1.PersistentVolume, hostname string) bool {
 	affinity := volume.Spec.NodeAffinity
 	if affinity == nil || affinity.Required == nil || len(affinity.Required.NodeSelectorTerms) == 0 {

@@ -8,17 +8,16 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// ServerTime returns what the API server's clock shows now, going by its last
-// answer and what has passed since, and false before the first one. It asks
-// nothing. It is off by as much as that answer took, by a second, since its
-// header Date has whole ones, and by how long this machine slept since.
+// ServerTime returns the API server's time, from its last answer and the time since, and false before the first
+// answer. It sends nothing. It can be wrong by the duration of that answer, by a second, since the header Date
+// has whole seconds, and by the time that this machine has slept since.
 func (c *Client) ServerTime() (time.Time, bool) { return c.serverClock.now() }
 
-// serverClock is the API server's clock as it was last seen.
+// serverClock is the API server's clock in its last answer.
 type serverClock struct{ seen atomic.Pointer[serverTime] }
 
 type serverTime struct {
-	// date is what the server said, at a moment of this process.
+	// date is the server's time at the moment at of this process.
 	date, at time.Time
 }
 
@@ -42,7 +41,7 @@ type datingTransport struct {
 
 var _ utilnet.RoundTripperWrapper = (*datingTransport)(nil)
 
-// RoundTrip sends the request and looks at the answer's date.
+// RoundTrip sends the request and reads the answer's date.
 func (t *datingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	if err != nil {
@@ -54,5 +53,5 @@ func (t *datingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go reach the connections below.
+// WrappedRoundTripper gives client-go the inner transport.
 func (t *datingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }

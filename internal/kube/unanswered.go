@@ -15,13 +15,13 @@ import (
 
 type unreportedKey struct{}
 
-// Unreported returns a context for requests of whose failures the caller tells by
-// itself: [Terms.Unanswered] does not hear of them.
+// Unreported returns a context for requests whose failures the caller reports itself, without
+// [Terms.Unanswered].
 func Unreported(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unreportedKey{}, true)
 }
 
-// reporting tells of requests that the API server did not answer.
+// reporting reports requests that the API server did not answer.
 type reporting struct {
 	next   http.RoundTripper
 	report func(error)
@@ -29,8 +29,8 @@ type reporting struct {
 
 var _ utilnet.RoundTripperWrapper = (*reporting)(nil)
 
-// RoundTrip sends the request, and reports when there is no answer. Each try
-// counts, also when client-go makes another one.
+// RoundTrip sends the request, and reports it if there is no answer. Each attempt counts, also if client-go
+// makes another.
 func (t *reporting) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	switch {
@@ -40,16 +40,15 @@ func (t *reporting) RoundTrip(request *http.Request) (*http.Response, error) {
 	case noAnswer(response.StatusCode):
 		t.judge(request, apierrors.NewGenericServerResponse(response.StatusCode, request.Method, schema.GroupResource{}, "", "", 0, true))
 	case ends(request, response):
-		response.Body = &attended{response.Body, func(err error) { t.judge(request, err) }}
+		response.Body = &watchedBody{response.Body, func(err error) { t.judge(request, err) }}
 	}
 	return response, err
 }
 
-// WrappedRoundTripper lets client-go reach the connections below.
+// WrappedRoundTripper gives client-go the inner transport.
 func (t *reporting) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// judge reports err if it means what it means to who gets it. Who stopped waiting
-// learned nothing.
+// judge reports err if it is an ErrUnavailable to the caller. A cancelled request shows nothing.
 func (t *reporting) judge(request *http.Request, err error) {
 	if errors.Is(request.Context().Err(), context.Canceled) || !errors.Is(Sentinel(err), ErrUnavailable) {
 		return
@@ -58,8 +57,8 @@ func (t *reporting) judge(request *http.Request, err error) {
 	t.report(call{verb: verb, resource: resource}.fail(err))
 }
 
-// asReturned makes of a transport's error what [http.Client] makes of it. A refused
-// WebSocket is judged by why it was: it may be followed by another protocol.
+// asReturned converts a transport's error as [http.Client] does. For a refused WebSocket it returns the cause:
+// the client may continue with another protocol.
 func asReturned(request *http.Request, err error) error {
 	var refused *httpstream.UpgradeFailureError
 	if errors.As(err, &refused) {
@@ -68,20 +67,20 @@ func asReturned(request *http.Request, err error) error {
 	return &url.Error{Op: request.Method, URL: request.URL.Redacted(), Err: err}
 }
 
-// ends reports whether an answer is one that ends by itself: no watch, whose
-// readers know what its end means, and no connection that was upgraded.
+// ends reports whether an answer ends: it is no watch, whose readers handle its end, and no upgraded
+// connection.
 func ends(request *http.Request, response *http.Response) bool {
 	return response.StatusCode != http.StatusSwitchingProtocols && request.URL.Query().Get("watch") == ""
 }
 
-// attended is the body of an answer that may break off.
-type attended struct {
+// watchedBody is the body of an answer that may break off.
+type watchedBody struct {
 	io.ReadCloser
 	broken func(error)
 }
 
 // Read implements [io.Reader].
-func (b *attended) Read(p []byte) (int, error) {
+func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
 		b.broken(err)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// errUntested keeps a change from being sent that would overwrite what somebody else has changed since EKCO read the object.
-var errUntested = errors.New("it does not test what was read")
+// errUntested prevents a change that would overwrite another client's change since the read.
+var errUntested = errors.New("it does not test for the version that was read")
 
-// CheckPatch returns an error unless the patch tests the resource version or a value that was read before it changes
-// anything. That the object is the one that was read, by its UID, says nothing of what it has become since.
+// CheckPatch returns an error unless the patch first tests the resource version or a value that was read. A
+// test of the UID is not enough: the object may have changed.
 func CheckPatch(ref Ref, patch []PatchOp) error {
 	for _, op := range patch {
 		if op.Op != "test" {
@@ -23,8 +23,8 @@ func CheckPatch(ref Ref, patch []PatchOp) error {
 	return fmt.Errorf("patch %s: %w", ref, errUntested)
 }
 
-// CheckReplacement returns an error unless the object says of which UID and resource version the one is that it replaces:
-// without that the API server replaces any.
+// CheckReplacement returns an error unless the object has UID and resource version: without them the API server
+// replaces any object.
 func CheckReplacement(ref Ref, object json.RawMessage) error {
 	var read struct {
 		Metadata struct {

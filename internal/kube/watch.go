@@ -16,14 +16,14 @@ import (
 // Source lists and watches objects of one resource.
 type Source = cache.ListerWatcherWithContext
 
-// Slimmer is a [Source] that knows itself what its objects must hold.
+// Slimmer is a [Source] that knows what its objects must hold.
 type Slimmer interface {
-	// Slim drops the rest from an object, or from each in a list of them.
+	// Slim removes the rest from an object, or from each in a list.
 	Slim(obj runtime.Object)
 }
 
-// Nodes is the source of all Nodes. Objects of its lists hold only what
-// [NodeLabelled] needs with the client's labels; those of its watches are whole.
+// Nodes is the source of all Nodes. Its lists hold only what [NodeLabelled] needs with the client's labels; its
+// watches hold whole objects.
 func (c *Client) Nodes() Source {
 	return &source{client: c, resource: "nodes", newList: func() runtime.Object { return &corev1.NodeList{} }, slim: c.slimNodes}
 }
@@ -41,9 +41,8 @@ func (c *Client) slimNodes(obj runtime.Object) {
 	}
 }
 
-// PodsOn is the source of the Pods on the named node, in all namespaces; of
-// all Pods when the name is empty. Objects of its lists hold only what [PodOf]
-// needs and the grace period; those of its watches are whole.
+// PodsOn is the source of the Pods on the named node, in all namespaces; of all Pods if the name is empty. Its
+// lists hold only what [PodOf] needs and the grace period; its watches hold whole objects.
 func (c *Client) PodsOn(node string) Source {
 	s := &source{client: c, resource: "pods", newList: func() runtime.Object { return &corev1.PodList{} }}
 	if node != "" {
@@ -52,8 +51,8 @@ func (c *Client) PodsOn(node string) Source {
 	return s
 }
 
-// PodsLabelled is the source of the Pods in a namespace that have the label. Objects of
-// its lists hold only what [PodWithStatusOf] needs; those of its watches are whole.
+// PodsLabelled is the source of the Pods in a namespace that have the label. Its lists hold only what
+// [PodWithStatusOf] needs; its watches hold whole objects.
 func (c *Client) PodsLabelled(namespace, label, value string) Source {
 	return &source{
 		client: c, resource: "pods", newList: func() runtime.Object { return &corev1.PodList{} },
@@ -61,8 +60,8 @@ func (c *Client) PodsLabelled(namespace, label, value string) Source {
 	}
 }
 
-// SecretNamed is the source of one Secret. Objects of its lists hold nothing but what tells that it
-// has changed; those of its watches are whole.
+// SecretNamed is the source of one Secret. Its lists hold only its name and version; its watches hold whole
+// objects.
 func (c *Client) SecretNamed(namespace, name string) Source {
 	return &source{
 		client: c, resource: "secrets", newList: func() runtime.Object { return &corev1.SecretList{} },
@@ -70,7 +69,7 @@ func (c *Client) SecretNamed(namespace, name string) Source {
 	}
 }
 
-// SlimSecret drops from a Secret, or from each in a list of them, everything but name and version.
+// SlimSecret removes from a Secret, or from each in a list, everything but name and version.
 func SlimSecret(obj runtime.Object) {
 	slim := func(s *corev1.Secret) {
 		*s = corev1.Secret{TypeMeta: s.TypeMeta, ObjectMeta: metav1.ObjectMeta{
@@ -87,7 +86,7 @@ func SlimSecret(obj runtime.Object) {
 	}
 }
 
-// SlimWithStatus is [Slim], and leaves Pods what PodWithStatusOf needs.
+// SlimWithStatus is [Slim], but keeps what PodWithStatusOf needs.
 func SlimWithStatus(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Pod:
@@ -101,8 +100,8 @@ func SlimWithStatus(obj runtime.Object) {
 	}
 }
 
-// Slim drops from a Node or Pod, or from each in a list of them, what NodeOf or
-// PodOf do not need. Other objects stay as they are.
+// Slim removes from a Node or Pod, or from each in a list, what NodeOf or PodOf do not need. Other objects stay
+// unchanged.
 func Slim(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *corev1.Node:
@@ -124,11 +123,11 @@ type source struct {
 	client   *Client
 	resource string
 	newList  func() runtime.Object
-	// namespace is empty for all of them, or for what is in none.
+	// namespace is empty for all namespaces and for cluster-scoped resources.
 	namespace string
 	// fields and labels select; empty selects everything.
 	fields, labels string
-	// slim is what Slim does; nil is [Slim].
+	// slim implements Slim; nil is [Slim].
 	slim func(runtime.Object)
 }
 
@@ -158,9 +157,8 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
-// WatchWithContext opens a watch. It gives up when the API server has not
-// begun to answer within the call timeout; an open watch has no limit but the
-// server's, and ctx.
+// WatchWithContext opens a watch. It fails if the API server has not begun to answer within the call timeout.
+// An open watch ends only with ctx, or when the server ends it.
 func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(s.client.callTimeout, cancel)

@@ -9,27 +9,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Edit is what RemoveEndpoint made of a ClusterStatus.
+// Edit is the result of RemoveEndpoint.
 type Edit struct {
-	// Text is the new text, equal to the old one when nothing was to be done.
+	// Text is the new text; it equals the old one if there was nothing to do.
 	Text string
-	// Removed is set when the node was listed.
+	// Removed is set if the node was listed.
 	Removed bool
-	// Repaired is set when the document was malformed.
+	// Repaired is set if the document was malformed.
 	Repaired bool
 }
 
 // Changed reports whether Text must be written.
 func (e Edit) Changed() bool { return e.Removed || e.Repaired }
 
-// RemoveEndpoint takes a node out of the API endpoints of a ClusterStatus, the
-// value of ClusterStatusKey. A document in lower case, as old EKCO versions
-// wrote it, is repaired, also when the node is not in it: kubeadm cannot read it.
+// RemoveEndpoint removes a node from the API endpoints of a ClusterStatus, the value of ClusterStatusKey. It
+// also repairs a document in lower case, which old EKCO versions wrote and kubeadm cannot read, even if the
+// node is not in it.
 //
-// The text is edited, not written anew: every line that is not about the node,
-// and is well formed, stays byte for byte, with comments and order. The result
-// is read back and compared before it is returned. It returns ErrUnknownShape,
-// and no text, for a document that EKCO does not understand.
+// It edits the text: every well-formed line about other things stays byte for byte, with comments and order.
+// Before it returns, it parses the result and compares it. For a document that EKCO does not understand, it
+// returns ErrUnknownShape and no text.
 func RemoveEndpoint(clusterStatus, node string) (Edit, error) {
 	before, err := parse(clusterStatus)
 	if err != nil {
@@ -60,7 +59,7 @@ func RemoveEndpoint(clusterStatus, node string) (Edit, error) {
 	return edit, nil
 }
 
-// compare checks that the new text says what the old one did, less the node.
+// compare checks that the new text equals the old one without the node.
 func compare(before *status, text, node string) error {
 	after, err := parse(text)
 	if err != nil {
@@ -70,13 +69,13 @@ func compare(before *status, text, node string) error {
 	delete(want, node)
 	switch {
 	case after.malformed():
-		return unknown("it cannot be repaired")
+		return unknown("EKCO cannot repair it")
 	case !maps.Equal(after.byNode(), want):
-		return unknown("the endpoint of %s cannot be cut out", node)
+		return unknown("EKCO cannot remove the endpoint of %s", node)
 	case before.malformed() && (after.kind == "" || after.apiVersion == ""):
-		return unknown("it does not say its kind and apiVersion")
+		return unknown("it lacks its kind or apiVersion")
 	case after.kind != before.kind || after.apiVersion != before.apiVersion || !sameValues(after.others, before.others):
-		return unknown("the endpoint of %s cannot be cut out without touching the rest", node)
+		return unknown("EKCO cannot remove the endpoint of %s alone", node)
 	}
 	return nil
 }
@@ -117,8 +116,7 @@ func (l *lines) removeEntry(s *status, e entry) error {
 	return nil
 }
 
-// repair writes the keys as they should be and moves the children of typemeta to
-// the top.
+// repair corrects the keys and moves the children of typemeta to the top level.
 func (l *lines) repair(s *status) error {
 	for _, m := range s.misspelt {
 		if err := l.replace(m.key, m.key.Value, m.should); err != nil {
@@ -146,7 +144,7 @@ func (l *lines) repair(s *status) error {
 	return nil
 }
 
-// replace replaces text that stands at a key.
+// replace replaces text at a key.
 func (l *lines) replace(key *yaml.Node, old, with string) error {
 	if err := l.wantBlockKey(key); err != nil {
 		return err
@@ -159,12 +157,12 @@ func (l *lines) replace(key *yaml.Node, old, with string) error {
 	return nil
 }
 
-// wantBlockKey checks that the key begins its line. YAML knows more line ends
-// than this text is split at, so the line may not exist.
+// wantBlockKey checks that the key begins its line. YAML has more kinds of line ends than this text is split
+// at, so the line may not exist.
 func (l *lines) wantBlockKey(key *yaml.Node) error {
 	at := key.Column - 1
 	if key.Line > len(l.text) || at > len(l.text[key.Line-1]) || strings.TrimLeft(l.text[key.Line-1][:at], " ") != "" {
-		return unknown("the key in line %d does not begin it", key.Line)
+		return unknown("the key in line %d is not at its start", key.Line)
 	}
 	return nil
 }

@@ -12,11 +12,10 @@ const (
 	// ConfigMapNamespace and ConfigMapName name kubeadm's ConfigMap.
 	ConfigMapNamespace = "kube-system"
 	ConfigMapName      = "kubeadm-config"
-	// ClusterStatusKey is the ConfigMap's key that lists the API endpoints. It
-	// is gone in Kubernetes 1.22 and later.
+	// ClusterStatusKey is the ConfigMap's key with the API endpoints. Kubernetes 1.22 and later do not have it.
 	ClusterStatusKey = "ClusterStatus"
-	// AdvertiseAddressAnnotation, on the mirror pods of kube-apiserver, holds
-	// the ADDRESS:PORT that the API server advertises.
+	// AdvertiseAddressAnnotation of a mirror pod of kube-apiserver is the ADDRESS:PORT that the API server
+	// advertises.
 	AdvertiseAddressAnnotation = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 	// APIServerSelector selects the mirror pods of kube-apiserver.
 	APIServerSelector = "component=kube-apiserver,tier=control-plane"

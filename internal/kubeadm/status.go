@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ErrUnknownShape says that the ClusterStatus is not like any that kubeadm or an
-// earlier EKCO wrote, so it is left alone.
+// ErrUnknownShape means that neither kubeadm nor an earlier EKCO wrote such a ClusterStatus, so EKCO does not change it.
 var ErrUnknownShape = errors.New("the ClusterStatus in ConfigMap kube-system/kubeadm-config is of an unknown shape")
 
 func unknown(format string, args ...any) error {
@@ -32,15 +31,15 @@ const (
 	kindClusterStatus = "ClusterStatus"
 )
 
-// status is a parsed ClusterStatus. Nodes keep their places in the text.
+// status is a parsed ClusterStatus. Its nodes keep their positions in the text.
 type status struct {
-	// endpointsKey and endpoints are nil when the document has no such key.
+	// endpointsKey and endpoints are nil if the document has no such key.
 	endpointsKey, endpoints *yaml.Node
 	typeMetaKey, typeMeta   *yaml.Node
 	entries                 []entry
-	// kind and apiVersion are what the document says, wherever it does.
+	// kind and apiVersion are those of the document, at whichever level.
 	kind, apiVersion string
-	// misspelt are the keys in lower case, with what they should be.
+	// misspelt are the keys in lower case, with their correct form.
 	misspelt []misspelling
 	// others are the top-level keys that EKCO does not know.
 	others map[string]*yaml.Node
@@ -56,13 +55,11 @@ type misspelling struct {
 	should string
 }
 
-// malformed reports whether the document is in the shape of old EKCO versions,
-// wholly or in part.
+// malformed reports whether any part of the document has the form of old EKCO versions.
 func (s *status) malformed() bool { return len(s.misspelt) > 0 || s.typeMeta != nil }
 
-// Endpoints returns the API endpoints that a ClusterStatus lists, by node name,
-// also those of a malformed document that an old EKCO wrote. An empty text has
-// none. It returns ErrUnknownShape for anything else.
+// Endpoints returns the API endpoints in a ClusterStatus, by node name, also from a malformed document of an
+// old EKCO. An empty text has none. For anything else it returns ErrUnknownShape.
 func Endpoints(clusterStatus string) (map[string]Endpoint, error) {
 	s, err := parse(clusterStatus)
 	if err != nil {
@@ -96,8 +93,7 @@ func parse(text string) (*status, error) {
 	return s, s.takeEndpoints()
 }
 
-// decode returns the mapping of a text that is one YAML document, nil when it is
-// empty.
+// decode returns the mapping of a text with one YAML document, nil if it is empty.
 func decode(text string) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var document, more yaml.Node
@@ -120,7 +116,7 @@ func decode(text string) (*yaml.Node, error) {
 	return root, check(root)
 }
 
-// check refuses what cannot be edited as text without surprises.
+// check refuses what cannot be edited safely as text.
 func check(node *yaml.Node) error {
 	if node.Kind == yaml.AliasNode || node.Anchor != "" {
 		return unknown("line %d has an anchor or an alias", node.Line)
@@ -129,7 +125,7 @@ func check(node *yaml.Node) error {
 		seen := make(map[string]bool)
 		for key := range pairs(node) {
 			if key.Kind != yaml.ScalarNode || seen[key.Value] {
-				return unknown("line %d has a key twice, or one that is no string", key.Line)
+				return unknown("line %d has a key twice, or one that is not a string", key.Line)
 			}
 			seen[key.Value] = true
 		}
@@ -176,7 +172,7 @@ func (s *status) take(key, value *yaml.Node) error {
 	return nil
 }
 
-// spelling returns the key as it should be, and notes when it is in lower case.
+// spelling returns the correct form of a key, and notes a key in lower case.
 func (s *status) spelling(key *yaml.Node, known ...string) string {
 	for _, should := range known {
 		if key.Value != should && key.Value == strings.ToLower(should) {
@@ -192,7 +188,7 @@ func takeString(key, value *yaml.Node, into *string) error {
 		return unknown("%s in line %d is not a string", key.Value, key.Line)
 	}
 	if *into != "" {
-		return unknown("line %d says %s again", key.Line, key.Value)
+		return unknown("line %d repeats %s", key.Line, key.Value)
 	}
 	*into = value.Value
 	return nil
@@ -248,7 +244,7 @@ func (s *status) readEndpoint(node, value *yaml.Node) (Endpoint, error) {
 	for key, field := range pairs(value) {
 		should := s.spelling(key, keyAddress, keyPort)
 		if seen[should] {
-			return endpoint, unknown("line %d says %s again", key.Line, should)
+			return endpoint, unknown("line %d repeats %s", key.Line, should)
 		}
 		seen[should] = true
 		if err := endpoint.take(should, key, field); err != nil {
@@ -258,7 +254,7 @@ func (s *status) readEndpoint(node, value *yaml.Node) (Endpoint, error) {
 	return endpoint, nil
 }
 
-// take takes a field. What EKCO does not know is no concern of its.
+// take reads a field, and ignores unknown ones.
 func (e *Endpoint) take(should string, key, value *yaml.Node) error {
 	switch should {
 	case keyAddress:

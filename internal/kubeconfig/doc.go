@@ -1,3 +1,3 @@
-// Package kubeconfig changes the server in kubeconfigs, and leaves all else in them as it is:
-// comments, order and spacing too.
+// Package kubeconfig changes the server in kubeconfigs, and keeps everything else: also comments, order and
+// spacing.
 package kubeconfig

@@ -73,7 +73,7 @@ func TestAFileThatIsNoKubeconfigIsNamedAndLeftAlone(t *testing.T) {
 	}
 	_, setting := file.SetServer(balancer)
 	for _, err := range []error{file.Check(balancer), setting} {
-		if err == nil || !strings.Contains(err.Error(), "set the server in "+path+": it is no kubeconfig") {
+		if err == nil || !strings.Contains(err.Error(), "set the server in "+path+": it is not a kubeconfig") {
 			t.Error(err)
 		}
 	}

@@ -38,12 +38,12 @@ func SetServer(content []byte, server string) ([]byte, []Change, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if changed := spliced(content, entries, server); says(changed, want, server) == nil {
+	if changed := spliced(content, entries, server); verifyContent(changed, want, server) == nil {
 		return changed, changes, nil
 	}
 	changed, err := rewritten(content, document, entries, server)
 	if err == nil {
-		err = says(changed, want, server)
+		err = verifyContent(changed, want, server)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("set the server: %w", err)
@@ -77,7 +77,7 @@ func read(content []byte) (*yaml.Node, []entry, error) {
 	}
 	root := resolved(document.Content[0])
 	if kind := valueOf(root, "kind"); kind != nil && resolved(kind).Value != "Config" {
-		return nil, nil, fmt.Errorf("it is no kubeconfig: its kind is %q", resolved(kind).Value)
+		return nil, nil, fmt.Errorf("it is not a kubeconfig: its kind is %q", resolved(kind).Value)
 	}
 	clusters := valueOf(root, "clusters")
 	if clusters == nil || resolved(clusters).Kind != yaml.SequenceNode || len(resolved(clusters).Content) == 0 {
@@ -94,7 +94,7 @@ func read(content []byte) (*yaml.Node, []entry, error) {
 		}
 		e.cluster = resolved(e.cluster)
 		if e.server = valueOf(e.cluster, "server"); e.server != nil && resolved(e.server).Kind != yaml.ScalarNode {
-			return nil, nil, fmt.Errorf("the server of cluster %q is no text", e.name)
+			return nil, nil, fmt.Errorf("the server of cluster %q is not a string", e.name)
 		}
 		entries = append(entries, e)
 	}
@@ -140,18 +140,19 @@ func wanted(content []byte, server string) (map[string]any, error) {
 	return values, nil
 }
 
-// says returns an error unless a kubeconfig has exactly the wanted content, and client-go reads the server.
-func says(content []byte, want map[string]any, server string) error {
+// verifyContent returns an error unless a kubeconfig has exactly the wanted content, and client-go reads the
+// server.
+func verifyContent(content []byte, want map[string]any, server string) error {
 	var got map[string]any
 	if err := yaml.Unmarshal(content, &got); err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(got, want) {
-		return errors.New("more would be changed than the servers")
+		return errors.New("more than the servers would change")
 	}
 	config, err := clientcmd.Load(content)
 	if err != nil {
-		return fmt.Errorf("it is no kubeconfig: %w", err)
+		return fmt.Errorf("it is not a kubeconfig: %w", err)
 	}
 	for name, cluster := range config.Clusters {
 		if cluster.Server != server {

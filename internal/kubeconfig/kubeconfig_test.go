@@ -116,11 +116,11 @@ func TestWhatIsNoKubeconfigIsAnError(t *testing.T) {
 		"clusters: [a]\n":            "entry 1 of its clusters has no cluster",
 		"clusters: [{name: a}]\n":    "entry 1 of its clusters has no cluster",
 		"clusters: [{cluster: a}]\n": "entry 1 of its clusters has no cluster",
-		"clusters: [{name: a, cluster: {server: [b]}}]\n":                 "the server of cluster \"a\" is no text",
+		"clusters: [{name: a, cluster: {server: [b]}}]\n":                 "the server of cluster \"a\" is not a string",
 		"clusters: [{cluster: {server: https://a, server: https://b}}]\n": "already defined",
-		// What has to be written anew would lose all after the first.
+		// What has to be written again would lose all after the first.
 		"clusters:\n- name: a\n  cluster: {x: y}\n---\nx: y\n":   "it has more than one document",
-		"users: 5\nclusters: [{cluster: {server: https://a}}]\n": "it is no kubeconfig",
+		"users: 5\nclusters: [{cluster: {server: https://a}}]\n": "it is not a kubeconfig",
 	} {
 		if changed, _, err := SetServer([]byte(content), balancer); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v %s", content, err, changed)
@@ -131,9 +131,9 @@ func TestWhatIsNoKubeconfigIsAnError(t *testing.T) {
 func TestWhatIsNoServerIsAnError(t *testing.T) {
 	for server, want := range map[string]string{
 		"": "no scheme", "localhost:6444": "no scheme", "10.0.0.1": "no scheme", "//a": "no scheme", "ftp://a": "its scheme is not https", "http://a": "its scheme is not https", "HTTPS://a": "its scheme is not https",
-		"https://": "no host", "https://:6444": "no host", "https:///a": "no host", "https://a b": "no URL", "https://a\nb": "no URL",
-		"https://fd00::1:6444": "", "https://[fd00::1": "no URL", "https://[a:b]": "", "https://[fd00::1%25eth0]": "no address",
-		"https://a:x": "no URL", "https://a:": "port is missing", "https://a:0": "port is none", "https://a:65536": "port is none",
+		"https://": "no host", "https://:6444": "no host", "https:///a": "no host", "https://a b": "not a URL", "https://a\nb": "not a URL",
+		"https://fd00::1:6444": "", "https://[fd00::1": "not a URL", "https://[a:b]": "", "https://[fd00::1%25eth0]": "not an address",
+		"https://a:x": "not a URL", "https://a:": "port is missing", "https://a:0": "port is invalid", "https://a:65536": "port is invalid",
 		"https://u:p@a": "more than a host", "https://a?b": "more than a host", "https://a#b": "more than a host", "https://a,https://b": "", "https://a'b": "more than", `https://a"b`: "",
 	} {
 		err := CheckServer(server)

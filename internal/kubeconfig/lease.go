@@ -27,8 +27,8 @@ import (
 const askTimeout = 5 * time.Second
 
 // LeaseRenewed returns when the kubelet of a node last renewed its Lease, according to the API server at an
-// address. It asks as that kubelet does, with the credentials and the CA in this kubeconfig, and on a new
-// connection each time. A kubelet may read the Lease of its own node.
+// address. It uses the kubelet's credentials and CA from this kubeconfig, and a new connection each time. A
+// kubelet may read the Lease of its own node.
 func (f File) LeaseRenewed(ctx context.Context, server, node string) (time.Time, error) {
 	config, err := f.client()
 	if err != nil {
@@ -48,9 +48,9 @@ func leasePath(node string) string {
 	return "/apis/coordination.k8s.io/v1/namespaces/" + corev1.NamespaceNodeLease + "/leases/" + url.PathEscape(node)
 }
 
-// AnyServes returns an error unless an API server of the kubelet's cluster answers at one of these addresses, each with
-// a port. It asks all of them for the Lease of the node, like [File.LeaseRenewed]. A server's certificate is to have the
-// name of the kubeconfig's server.
+// AnyServes returns an error unless an API server of the kubelet's cluster answers at one of these addresses,
+// each with a port. It asks all of them for the Lease of the node, like [File.LeaseRenewed]. The server's
+// certificate must have the name of the kubeconfig's server.
 func (f File) AnyServes(ctx context.Context, addresses []string, node string) error {
 	config, err := f.clientOfAny()
 	if err != nil {
@@ -70,8 +70,8 @@ func (f File) AnyServes(ctx context.Context, addresses []string, node string) er
 	return fmt.Errorf("no API server answers this node at %s: %w", strings.Join(addresses, ", "), errors.Join(failures...))
 }
 
-// AwaitPod waits until a pod of the kubelet's node fits, according to the API server that answers at an address of
-// this host. It asks like [File.AnyServes]. After the timeout it returns the last error.
+// AwaitPod waits until fits accepts a pod of the kubelet's node, as read from the API server at an address of
+// this host. It connects like [File.AnyServes]. After the timeout it returns the last error.
 func (f File) AwaitPod(ctx context.Context, address, namespace, name string, timeout time.Duration, fits func(*corev1.Pod) error) error {
 	config, err := f.clientOfAny()
 	if err != nil {
@@ -102,7 +102,8 @@ func (f File) client() (*rest.Config, error) {
 	return config, nil
 }
 
-// clientOfAny is [File.client] for servers at other addresses than the kubeconfig's, with certificates of its name.
+// clientOfAny is [File.client] for servers at other addresses, whose certificates have the name of the
+// kubeconfig's server.
 func (f File) clientOfAny() (*rest.Config, error) {
 	config, err := f.client()
 	if err != nil {
@@ -110,7 +111,7 @@ func (f File) clientOfAny() (*rest.Config, error) {
 	}
 	server, err := url.Parse(config.Host)
 	if err != nil {
-		return nil, fmt.Errorf("the server in %s is no URL: %s", f.Path, Redacted(config.Host)) // the error has the password
+		return nil, fmt.Errorf("the server in %s is not a URL: %s", f.Path, Redacted(config.Host)) // the error has the password
 	}
 	config.ServerName = cmp.Or(config.ServerName, server.Hostname())
 	return config, nil

@@ -16,7 +16,7 @@ var plainURL = regexp.MustCompile(`^https://[A-Za-z0-9._~%:\[\]/-]+$`)
 // CheckServer returns an error unless server can be the address of an API server.
 func CheckServer(server string) error {
 	if why := wrong(server); why != "" {
-		return fmt.Errorf("server %q is none: %s; want such as https://localhost:6444 or https://lb.example.com", Redacted(server), why)
+		return fmt.Errorf("invalid server %q: %s; want for example https://localhost:6444 or https://lb.example.com", Redacted(server), why)
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func wrong(server string) string {
 	}
 	parsed, err := url.Parse(server)
 	if err != nil {
-		return "it is no URL"
+		return "it is not a URL"
 	}
 	host, port := parsed.Hostname(), parsed.Port()
 	switch {
@@ -41,12 +41,12 @@ func wrong(server string) string {
 	case !plainURL.MatchString(server):
 		return "it has more than a host, a port and a path"
 	case strings.Contains(host, ":") && !isIPv6(host):
-		return "its host is no address"
+		return "its host is not an address"
 	case strings.HasSuffix(parsed.Host, ":"):
 		return "its port is missing"
 	}
 	if number, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || number == 0) {
-		return "its port is none"
+		return "its port is invalid"
 	}
 	return ""
 }
@@ -56,8 +56,8 @@ func isIPv6(host string) bool {
 	return err == nil && address.Is6() && address.Zone() == ""
 }
 
-// Redacted returns an address without the user, the password and the query that it may contain. All before
-// the last "@" counts as such, since the address may be no valid URL.
+// Redacted returns an address without its user, password and query. Everything before the last "@" is removed,
+// since the address may be no valid URL.
 func Redacted(server string) string {
 	if query := strings.IndexAny(server, "?#"); query > strings.LastIndexByte(server, '@') {
 		server = server[:query+1] + "REDACTED"

@@ -13,8 +13,7 @@ import (
 // span is a part of the text.
 type span struct{ from, to int }
 
-// spliced returns the text with each server replaced, or nil if it cannot find the exact place of
-// one.
+// spliced returns the text with each server replaced, or nil if it cannot find the exact position of one.
 func spliced(content []byte, entries []entry, server string) []byte {
 	lines := lineStarts(content)
 	var spans []span
@@ -40,7 +39,7 @@ func spliced(content []byte, entries []entry, server string) []byte {
 	return out.Bytes()
 }
 
-// quotedLike returns the server in the quotes that the old one had, or in those that it needs.
+// quotedLike returns the server in the quotes of the old one, or in the quotes that it needs.
 func quotedLike(quote byte, server string) string {
 	switch {
 	case quote == '\'', quote == '"':
@@ -51,7 +50,7 @@ func quotedLike(quote byte, server string) string {
 	return server
 }
 
-// lineStarts are where the lines begin.
+// lineStarts returns the positions of the lines.
 func lineStarts(content []byte) []int {
 	starts := []int{0}
 	for i, b := range content {
@@ -62,7 +61,7 @@ func lineStarts(content []byte) []int {
 	return starts
 }
 
-// spanOf returns the place of a plain or quoted text on one line.
+// spanOf returns the position of a plain or quoted text on one line.
 func spanOf(content []byte, lines []int, node *yaml.Node) (span, bool) {
 	if node == nil || node.Kind != yaml.ScalarNode || node.Value == "" || node.Anchor != "" || node.Line > len(lines) {
 		return span{}, false

@@ -9,13 +9,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// API is what EKCO asks of the custom resources. Errors are those of package kube.
+// API is what EKCO uses of the custom resources. Errors are those of package kube.
 type API interface {
-	// Read reads the object live. It returns kube.ErrNotFound also where the CRD is
-	// missing.
+	// Read reads the object live. It returns kube.ErrNotFound also if the CRD is missing.
 	Read(ctx context.Context, of journal.Subject) (journal.MonitoringFacts, error)
-	// Scale gives the object of that UID so many replicas, whatever it has, and returns
-	// what it is then.
+	// Scale sets the replicas of the object with that UID, and returns the new facts.
 	Scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error)
 }
 
@@ -50,7 +48,7 @@ type object struct {
 	} `json:"spec"`
 }
 
-// facts of an object without a number: the Prometheus operator makes one replica of it.
+// facts returns the facts. Without spec.replicas, the Prometheus operator creates one replica.
 func (o object) facts() journal.MonitoringFacts {
 	facts := journal.MonitoringFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Replicas: 1}
 	if o.Spec.Replicas != nil {
@@ -106,7 +104,7 @@ func (c *Client) scale(ctx context.Context, of journal.Subject, replicas int) (j
 	return changed(ref, raw, replicas, err)
 }
 
-// patch changes nothing else, and nothing at all if the old value is another by then.
+// patch changes only the replicas, and nothing if the old value has changed.
 func patch(now object, replicas int) []kube.PatchOp {
 	tests := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: now.Metadata.UID}}
 	if now.Spec.Replicas == nil {
@@ -119,12 +117,12 @@ func patch(now object, replicas int) []kube.PatchOp {
 		kube.PatchOp{Op: "replace", Path: "/spec/replicas", Value: replicas})
 }
 
-// changed reads the answer to a patch. A webhook can have made another number of it.
+// changed reads the answer to a patch, in which a webhook may have changed the number.
 func changed(ref kube.Ref, raw json.RawMessage, replicas int, err error) (journal.MonitoringFacts, error) {
 	now, err := decode(ref, raw, err)
 	facts := now.facts()
 	if err == nil && facts.Replicas != replicas {
-		err = fmt.Errorf("scale %s: the API server made %d replicas of %d; look for a webhook that changes %s", ref, facts.Replicas, replicas, ref.Resource)
+		err = fmt.Errorf("scale %s: the API server stored %d replicas, not %d; look for a webhook that changes %s", ref, facts.Replicas, replicas, ref.Resource)
 	}
 	return facts, err
 }

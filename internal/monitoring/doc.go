@@ -1,4 +1,3 @@
-// Package monitoring is EKCO's view of the Prometheus and the Alertmanager that kURL
-// installs: the custom resources of the Prometheus operator, of which it reads and
-// changes the number of replicas and nothing else.
+// Package monitoring is EKCO's view of kURL's Prometheus and Alertmanager: custom resources of the Prometheus
+// operator, of which it reads and changes only the number of replicas.
 package monitoring

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Mount is a volume that is mounted.
+// Mount is a mounted volume.
 type Mount struct {
 	Source string `json:"source"`
 	Target string `json:"target"`
@@ -17,9 +17,9 @@ type Mount struct {
 }
 
 const (
-	// mounts lists what is mounted in the host's own view.
+	// mounts lists the mounts in the host's own namespace.
 	mounts    = "/proc/1/mounts"
-	mostCeph  = 15
+	maxCeph   = 15
 	maxMounts = 4 << 20
 )
 
@@ -34,8 +34,8 @@ func (h Host) ceph(r *Report) {
 		return
 	}
 	found := cephMounts(string(content))
-	r.MoreCeph = max(0, len(found)-mostCeph)
-	r.Ceph = found[:min(len(found), mostCeph)]
+	r.MoreCeph = max(0, len(found)-maxCeph)
+	r.Ceph = found[:min(len(found), maxCeph)]
 	for i, m := range r.Ceph {
 		r.Ceph[i] = Mount{bounded(m.Source), bounded(m.Target), bounded(m.Type)}
 	}
@@ -57,7 +57,7 @@ func cephMounts(content string) (found []Mount) {
 	return found
 }
 
-// unescape undoes what the kernel does to spaces and the like: "\040".
+// unescape decodes the kernel's octal escapes for spaces and the like: "\040".
 func unescape(text string) string {
 	var plain strings.Builder
 	for i := 0; i < len(text); i++ {

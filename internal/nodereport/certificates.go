@@ -16,24 +16,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Certificate is one that was found.
+// Certificate is a certificate on the host.
 type Certificate struct {
 	Path    string `json:"path"`
 	Subject string `json:"subject"`
-	// NotAfter is when it expires; of a file with several, the earliest.
+	// NotAfter is when it expires; if the file has several, the earliest.
 	NotAfter time.Time `json:"not_after"`
 	CA       bool      `json:"ca,omitempty"`
 }
 
-const mostCertificates = 40
+const maxCertificates = 40
 
-// Where certificates are, besides below pki: kubeconfigs have some too.
+// The directories with certificates besides pki. Kubeconfigs have certificates too.
 const (
 	kubernetesDir = "/etc/kubernetes"
 	kubeletPKI    = "/var/lib/kubelet/pki"
 )
 
-// certificates adds those of the host to its report.
+// certificates adds the host's certificates to the report.
 func (h Host) certificates(r *Report) {
 	var found []Certificate
 	for _, path := range h.candidates(r) {
@@ -47,13 +47,13 @@ func (h Host) certificates(r *Report) {
 		}
 	}
 	r.Certificates = found
-	r.keepCertificates(mostCertificates)
+	r.keepCertificates(maxCertificates)
 	for i := range r.Certificates {
 		r.Certificates[i].Path = bounded(r.Certificates[i].Path)
 	}
 }
 
-// keepCertificates leaves at most so many, those that expire first, in the order of their paths.
+// keepCertificates keeps the certificates that expire first, at most this many, in the order of their paths.
 func (r *Report) keepCertificates(most int) {
 	slices.SortStableFunc(r.Certificates, func(a, b Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 	kept := min(len(r.Certificates), most)
@@ -62,7 +62,7 @@ func (r *Report) keepCertificates(most int) {
 	slices.SortFunc(r.Certificates, func(a, b Certificate) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// candidates lists the files that may have certificates, as paths of the host.
+// candidates lists the files that may have certificates, by their paths on the host.
 func (h Host) candidates(r *Report) []string {
 	var paths []string
 	for _, pattern := range []string{kubernetesDir + "/*.conf", kubeletPKI + "/*.crt", kubeletPKI + "/*-current.pem"} {
@@ -101,8 +101,8 @@ func (h Host) candidates(r *Report) []string {
 	return paths
 }
 
-// mayBeDirectory reports whether an entry is a link that may have certificates behind it: a
-// key is in a file, and has the ending of one.
+// mayBeDirectory reports whether an entry is a link that may be a directory: links with the extension of a key
+// are files.
 func mayBeDirectory(entry fs.DirEntry) bool {
 	return entry.Type()&fs.ModeSymlink != 0 && !slices.Contains([]string{".key", ".pub"}, filepath.Ext(entry.Name()))
 }
@@ -126,7 +126,7 @@ func (h Host) certificate(path string) (Certificate, error) {
 	return parse(path, content)
 }
 
-// parse reads the public part, and nothing of a key that is beside it.
+// parse reads the certificates, but no key in the same file.
 func parse(path string, content []byte) (Certificate, error) {
 	var found Certificate
 	for {
@@ -159,7 +159,7 @@ func subject(certificate *x509.Certificate) string {
 	return text[:min(len(text), 80)]
 }
 
-// clientCertificate returns what a kubeconfig has of one.
+// clientCertificate returns the client certificates in a kubeconfig.
 func clientCertificate(content []byte) ([]byte, error) {
 	var config struct {
 		Users []struct {
@@ -169,28 +169,28 @@ func clientCertificate(content []byte) ([]byte, error) {
 		} `yaml:"users"`
 	}
 	if err := yaml.Unmarshal(content, &config); err != nil {
-		return nil, errors.New("it is no kubeconfig") // what cannot be read may be a key
+		return nil, errors.New("it is not a kubeconfig") // what cannot be read may be a key
 	}
 	var all []byte
 	for _, user := range config.Users {
 		data, err := base64.StdEncoding.DecodeString(user.User.Text)
 		if err != nil {
-			return nil, errors.New("its client certificate is not in base 64")
+			return nil, errors.New("its client certificate is not base64")
 		}
 		all = append(all, data...)
 	}
 	return all, nil
 }
 
-// maxFile bounds what is read of a file, and mostLinks how many links are followed.
+// maxFile is the maximum size of a file, and maxLinks the maximum number of links to follow.
 const (
-	maxFile   = 256 << 10
-	mostLinks = 8
+	maxFile  = 256 << 10
+	maxLinks = 8
 )
 
-// readFile reads a file of the host. Links are followed as they are meant there.
+// readFile reads a file of the host. It follows links as the host does.
 func (h Host) readFile(path string) ([]byte, error) {
-	for range mostLinks {
+	for range maxLinks {
 		target, err := os.Readlink(filepath.Join(h.Root, path))
 		if err != nil {
 			break // it is none, or what is wrong shows below
@@ -208,7 +208,7 @@ func (h Host) readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no file")
+		return nil, errors.New("it is not a file")
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("it has %d bytes", info.Size())
 	}

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// serverTime asks the API server at an address for its time. It needs no permission: also
-// the answer that there is none has a time. The server is known by the cluster's CA, which
-// is among the host's files.
+// serverTime reads the time of the API server at an address. It needs no permission: a refusal has a time too.
+// It verifies the server with the cluster's CA from the host's files.
 func (h Host) serverTime(ctx context.Context, url string) (time.Time, error) {
 	ca, err := h.readFile("/etc/kubernetes/pki/ca.crt")
 	if err != nil {
@@ -25,7 +24,7 @@ func (h Host) serverTime(ctx context.Context, url string) (time.Time, error) {
 	roots.AppendCertsFromPEM(ca)
 	answer, err := head(ctx, url, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 	if begun, is := validFrom(err); is {
-		// By this clock its certificate is over, or not begun: then just the clock is asked for.
+		// By this clock its certificate is expired or not valid yet: read only the time.
 		answer, err = head(ctx, url, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, Time: func() time.Time { return begun }})
 	}
 	if err != nil {
@@ -36,10 +35,10 @@ func (h Host) serverTime(ctx context.Context, url string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the API server's time: %w", err)
 	}
-	return date.Add(500 * time.Millisecond), nil // whole seconds are told, on average half a one late
+	return date.Add(500 * time.Millisecond), nil // the header has whole seconds, on average 0.5 s too early
 }
 
-// head asks for no more than the header of an answer, which has no body.
+// head requests only the header of an answer.
 func head(ctx context.Context, url string, security *tls.Config) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, url, http.NoBody)
 	if err != nil {
@@ -49,7 +48,7 @@ func head(ctx context.Context, url string, security *tls.Config) (*http.Response
 	return transport.RoundTrip(request)
 }
 
-// validFrom returns from when on the certificate is valid that was not believed for its time.
+// validFrom returns when the certificate became valid that was refused for its time.
 func validFrom(err error) (time.Time, bool) {
 	var invalid x509.CertificateInvalidError
 	var shown *tls.CertificateVerificationError
@@ -59,7 +58,7 @@ func validFrom(err error) (time.Time, bool) {
 	return shown.UnverifiedCertificates[0].NotBefore, true
 }
 
-// ThisHost is the host of the pod that this process runs in, whose files are below root.
+// ThisHost is the host of this process's pod, with its files below root.
 func ThisHost(root string) Host {
 	h := Host{Root: root, Kernel: Kernel}
 	h.ServerTime = func(ctx context.Context) (time.Time, error) {

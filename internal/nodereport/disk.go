@@ -14,11 +14,11 @@ import (
 type Disk struct {
 	Directory string `json:"directory"`
 	Size      uint64 `json:"size"`
-	// Free is what root can still write.
+	// Free is how much root can still write.
 	Free uint64 `json:"free"`
 }
 
-// disk reports also whether the directory is there.
+// disk also returns whether the directory exists.
 func (h Host) disk(directory string) (disk Disk, there bool, err error) {
 	if err := h.linked(directory); err != nil {
 		return Disk{}, false, err
@@ -29,14 +29,14 @@ func (h Host) disk(directory string) (disk Disk, there bool, err error) {
 		return Disk{}, false, nil
 	}
 	if err != nil {
-		return Disk{}, false, fmt.Errorf("ask for the free space: %w", err)
+		return Disk{}, false, fmt.Errorf("read the free space: %w", err)
 	}
 	block := uint64(stat.Bsize) //nolint:gosec // no file system has a negative one
 	return Disk{Directory: directory, Size: stat.Blocks * block, Free: stat.Bfree * block}, true, nil
 }
 
-// linked returns an error if a directory of the host is a link, or below one: in the pod that
-// leads to nowhere, or to a directory of the image.
+// linked returns an error if a directory of the host is a link, or below one: in the pod, the link points to
+// nothing, or to a directory of the image.
 func (h Host) linked(directory string) error {
 	if above := filepath.Dir(directory); above != directory {
 		if err := h.linked(above); err != nil {
@@ -58,7 +58,7 @@ func linkError(path, target string) error {
 func Kernel() (string, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
-		return "", fmt.Errorf("ask for the kernel's release: %w", err)
+		return "", fmt.Errorf("read the kernel's release: %w", err)
 	}
 	return unix.ByteSliceToString(name.Release[:]), nil
 }

@@ -1,7 +1,7 @@
-// Package nodereport reads on a host what an administrator asks of every node before
-// something is done to it: kernel, clock, free disk, certificates and mounted Ceph volumes.
+// Package nodereport reads on a host what administrators check on every node before they work on it: kernel,
+// clock, free disk space, certificates and mounted Ceph volumes.
 //
-// It reads the host's files below a prefix, as a pod has them that mounts [Paths], and
-// changes nothing. Of certificates it reads the public part. What cannot be had is said, with
-// the reason, beside what can.
+// It reads the host's files below a prefix, as in a pod that mounts [Paths], and changes nothing. Of
+// certificates it reads the public part. If it cannot read something, the report has the reason, and everything
+// else.
 package nodereport

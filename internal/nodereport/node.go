@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Node is what a Node object says of its machine. It is told also of one on which nothing
-// can be run.
+// Node is what a Node object has about its machine. It is reported even if nothing can run on the node.
 type Node struct {
 	Kernel           string `json:"kernel,omitempty"`
 	Kubelet          string `json:"kubelet,omitempty"`
@@ -14,7 +13,7 @@ type Node struct {
 	OSImage          string `json:"os_image,omitempty"`
 }
 
-// NodeOf reads a Node object, of which it also returns the UID.
+// NodeOf reads a Node object, and also returns its UID.
 func NodeOf(object json.RawMessage) (node Node, uid string, err error) {
 	var of struct {
 		Metadata struct {
@@ -38,8 +37,7 @@ func NodeOf(object json.RawMessage) (node Node, uid string, err error) {
 	}, of.Metadata.UID, nil
 }
 
-// maxVersion bounds what is kept of a version: it goes into the journal, and a kubelet can
-// say anything.
+// maxVersion is the maximum length of a version: it goes into the journal, and a kubelet can report anything.
 const maxVersion = 100
 
 func short(text string) string { return text[:min(len(text), maxVersion)] }

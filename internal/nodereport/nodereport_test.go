@@ -221,7 +221,7 @@ func TestWhatCannotBeHadIsSaidBesideWhatCan(t *testing.T) {
 // TestWhatMayNotBeReadIsSaidToNeedMoreThanRoot: whoever reads it is root, and can read it.
 func TestWhatMayNotBeReadIsSaidToNeedMoreThanRoot(t *testing.T) {
 	refused := fmt.Errorf("read the cluster's CA: %w", &fs.PathError{Op: "open", Path: "/host/etc/kubernetes/pki/ca.crt", Err: syscall.EACCES})
-	want := "read the cluster's CA: open /etc/kubernetes/pki/ca.crt: permission denied; the report is root without capabilities, which its mode or SELinux refuses"
+	want := "read the cluster's CA: open /etc/kubernetes/pki/ca.crt: permission denied; the report runs as root without capabilities; the file's mode or SELinux forbids that"
 	if got := (Host{Root: "/host"}).reason(refused); got != want {
 		t.Errorf("it is %q, want %q", got, want)
 	}
@@ -250,7 +250,7 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 	}
 	h.write("/proc/1/mounts", "ceph-fuse /mnt fuse.ceph-fuse rw 0 0\n")
 	r := h.read()
-	if want := []Missing{{"/etc/kubernetes/pki/pipe.crt", "it is no file"}}; !slices.Equal(r.Missing, want) || len(r.Certificates) != 1 || len(r.Ceph) != 1 {
+	if want := []Missing{{"/etc/kubernetes/pki/pipe.crt", "it is not a file"}}; !slices.Equal(r.Missing, want) || len(r.Certificates) != 1 || len(r.Ceph) != 1 {
 		t.Errorf("it has %+v, %+v, and lacks %+v", r.Certificates, r.Ceph, r.Missing)
 	}
 }
@@ -359,7 +359,7 @@ func TestTheLargestReportGoesOnRecord(t *testing.T) {
 	}
 	h.write("/proc/1/mounts", mounted.String())
 	r := h.read()
-	if r.MoreCertificates != 160 || r.MoreCeph != 185 || len(r.Missing) != mostMissing {
+	if r.MoreCertificates != 160 || r.MoreCeph != 185 || len(r.Missing) != maxMissing {
 		t.Errorf("%d more certificates, %d more volumes, %d missing", r.MoreCertificates, r.MoreCeph, len(r.Missing))
 	}
 	var said strings.Builder
@@ -427,7 +427,7 @@ func TestOfManyCertificatesThoseAreToldThatExpireFirst(t *testing.T) {
 		}
 		r := h.read()
 		told := len(r.Certificates)
-		if told == 0 || told > mostCertificates || length > 1 == (told == mostCertificates) || told+r.MoreCertificates != 60 {
+		if told == 0 || told > maxCertificates || length > 1 == (told == maxCertificates) || told+r.MoreCertificates != 60 {
 			t.Fatalf("%d certificates are told, and %d more", told, r.MoreCertificates)
 		}
 		for i, c := range r.Certificates {

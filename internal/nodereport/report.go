@@ -14,43 +14,41 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Report is what is found on a host. It fits into the outcome of a host task: of what a host
-// can have many of, some are told, of certificates those that expire first, and how many more
-// there are.
+// Report is the state of a host. It must fit into the outcome of a host task: of long lists it has only some
+// entries (the certificates that expire first), and how many more there are.
 type Report struct {
 	Kernel string `json:"kernel,omitempty"`
-	// ClockAhead is by how much the host's clock is ahead of the API server's, to a second.
+	// ClockAhead is how far the host's clock is ahead of the API server's, in seconds.
 	ClockAhead *journal.Duration `json:"clock_ahead,omitempty"`
-	// Disks are the file systems that hold these directories, as far as there are any.
+	// Disks are the file systems of these directories, if they exist.
 	Disks []Disk `json:"disks,omitempty"`
 	// Certificates are in the order of their paths.
 	Certificates     []Certificate `json:"certificates,omitempty"`
 	MoreCertificates int           `json:"more_certificates,omitempty"`
-	// Ceph are volumes of Ceph that are mounted.
+	// Ceph are the mounted volumes of Ceph.
 	Ceph     []Mount `json:"ceph,omitempty"`
 	MoreCeph int     `json:"more_ceph,omitempty"`
-	// Missing says what could not be had, and why.
+	// Missing is what could not be read, and why.
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// Missing is what could not be had.
+// Missing is something that could not be read, and why.
 type Missing struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
 
-// Root is where a pod has the host's files.
+// Root is the directory in the pod with the host's files.
 const Root = "/host"
 
-// Directories whose file systems are told.
+// The directories whose file systems are reported.
 var directories = []string{"/var/lib/ekco", "/var/lib/etcd"}
 
-// Paths are what a host task must have of its host. All are there on every node that
-// kubeadm made.
+// Paths are the mounts that a host task needs. All of them exist on every node of kubeadm.
 func Paths() []hosttask.Path {
 	paths := []hosttask.Path{
 		{Host: "/etc/kubernetes", Type: "Directory"},
-		// The directories below it are not on every node, and must not be made.
+		// The directories below it are not on every node, and a mount must not create them.
 		{Host: "/var/lib", Type: "Directory"},
 		{Host: mounts, Type: "File"},
 	}
@@ -60,18 +58,17 @@ func Paths() []hosttask.Path {
 	return paths
 }
 
-// Host is what is read.
+// Host is the host to read.
 type Host struct {
 	// Root is the prefix of its files.
 	Root string
-	// Kernel returns the release of its kernel, and ServerTime the API server's time, to a
-	// second.
+	// Kernel returns the kernel's release, and ServerTime the API server's time in seconds.
 	Kernel     func() (string, error)
 	ServerTime func(ctx context.Context) (time.Time, error)
 }
 
-// ReadWithin is Read with a limit: a file system that hangs keeps nobody waiting. It then
-// returns an error, and goes on by itself.
+// ReadWithin is Read with a timeout, for a file system that hangs. It then returns an error, while the read
+// continues.
 func (h Host) ReadWithin(ctx context.Context, limit time.Duration) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -81,11 +78,11 @@ func (h Host) ReadWithin(ctx context.Context, limit time.Duration) (Report, erro
 	case r := <-read:
 		return r, nil
 	case <-ctx.Done():
-		return Report{}, fmt.Errorf("reading what is on the host takes longer than %s; look for a file system there that hangs", limit)
+		return Report{}, fmt.Errorf("reading the host takes longer than %s; look for a file system there that hangs", limit)
 	}
 }
 
-// Read reads all that can be had.
+// Read reads everything that can be read.
 func (h Host) Read(ctx context.Context) Report {
 	var r Report
 	var err error
@@ -110,7 +107,7 @@ func (h Host) Read(ctx context.Context) Report {
 	return r
 }
 
-// fit makes the report small enough to go on record. Names can be long, and longer as JSON.
+// fit makes the report small enough for the journal. Names can be long, and longer as JSON.
 func (r *Report) fit() {
 	for r.tooLarge() && len(r.Ceph)+len(r.Certificates)+len(r.Missing) > 0 {
 		half := len(r.Ceph) / 2
@@ -131,40 +128,39 @@ func (r *Report) tooLarge() bool {
 	return err == nil && len(raw) > hosttask.MaxResult
 }
 
-// maxText bounds what a host's files are called, and why something lacks, in bytes.
+// maxText is the maximum length of names of files, and of reasons, in bytes.
 const maxText = 200
 
 func bounded(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
 }
 
-// mostMissing bounds what is told of what could not be had.
-const mostMissing = 10
+// maxMissing is the maximum number of reported failures.
+const maxMissing = 10
 
-// lacks tells what could not be had.
+// lacks adds something that could not be read.
 func (h Host) lacks(r *Report, what string, why error) {
-	if len(r.Missing) < mostMissing {
+	if len(r.Missing) < maxMissing {
 		r.Missing = append(r.Missing, Missing{bounded(what), bounded(h.reason(why))})
 	}
 }
 
-// reason names a path as the host has it, and not as the pod.
+// reason returns the error with paths of the host, not of the pod.
 func (h Host) reason(why error) string {
 	text := why.Error()
 	if e, is := errors.AsType[*fs.PathError](why); is {
 		text = strings.ReplaceAll(text, e.Path, h.onHost(e.Path))
 	}
 	if errors.Is(why, fs.ErrPermission) {
-		text += "; the report is root without capabilities, which its mode or SELinux refuses"
+		text += "; the report runs as root without capabilities; the file's mode or SELinux forbids that"
 	}
 	return text
 }
 
-// clockTimeout bounds the question for the API server's time: one that does not answer leaves
-// time for the rest.
+// clockTimeout is the timeout for the API server's time: without an answer there must be time for the rest.
 const clockTimeout = 5 * time.Second
 
-// clockAhead compares the clocks in the middle of the question.
+// clockAhead compares the clocks at the middle of the request.
 func (h Host) clockAhead(ctx context.Context) (*journal.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()
@@ -178,7 +174,7 @@ func (h Host) clockAhead(ctx context.Context) (*journal.Duration, error) {
 	return &ahead, nil
 }
 
-// Of reads a report that a host task gave.
+// Of decodes the report of a host task.
 func Of(result json.RawMessage) (Report, error) {
 	var r Report
 	if err := json.Unmarshal(result, &r); err != nil {

@@ -1,5 +1,4 @@
-// Package parallel runs functions at the same time and hands a panic of any of
-// them to whoever waits for it. A panic in a goroutine that nobody recovers ends
-// the process, so one defect, met while one object is looked at, would end
-// everything else that EKCO does, at each start anew.
+// Package parallel runs functions in parallel and passes a panic of any of them to the goroutine that waits. An
+// unrecovered panic ends the process, so one defect in the handling of one object would stop all of EKCO, again
+// after each start.
 package parallel

@@ -1,7 +1,7 @@
 package parallel
 
-// Each calls f for every item, at most limit of them at the same time, waits for all,
-// and then panics with a *[PanicError] if any of them did.
+// Each calls f for every item, at most limit at the same time, waits for all, and then panics with a
+// *[PanicError] if any of them did.
 func Each[I any](limit int, items []I, f func(I)) {
 	var all Group
 	places := make(chan struct{}, limit)

@@ -2,8 +2,8 @@ package parallel
 
 import "sync"
 
-// Group is functions that run at the same time. Its zero value has none. It must
-// not be copied after its first use.
+// Group is functions that run in parallel. The zero value is ready for use. It must not be copied after its
+// first use.
 type Group struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -23,8 +23,8 @@ func (g *Group) Go(f func()) {
 	})
 }
 
-// Wait waits until all functions have come to their end, and returns the first
-// panic, or nil. The caller raises it, or reports it.
+// Wait waits until all functions have ended, and returns the first panic, or nil. The caller must raise or
+// report it.
 func (g *Group) Wait() *PanicError {
 	g.running.Wait()
 	g.mu.Lock()
@@ -32,8 +32,8 @@ func (g *Group) Wait() *PanicError {
 	return g.first
 }
 
-// Run runs functions at the same time, waits for all of them, and then panics
-// with a *[PanicError] if any of them did.
+// Run runs functions in parallel, waits for all of them, and then panics with a *[PanicError] if any of them
+// did.
 func Run(functions ...func()) {
 	var all Group
 	for _, f := range functions {

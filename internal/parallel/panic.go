@@ -5,8 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a panic that was recovered in another goroutine than the one it
-// is handed to.
+// PanicError is a panic of another goroutine.
 type PanicError struct {
 	// Value is what the code panicked with.
 	Value any
@@ -14,12 +13,10 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error implements error. It has the stack, which is lost otherwise when nobody
-// recovers the panic again.
+// Error implements error. It includes the stack, which would be lost if the panic is not recovered again.
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.Value, p.Stack) }
 
-// Catch calls f and returns its panic, or nil. A panic that was caught before
-// and raised again is returned as it was.
+// Catch calls f and returns its panic, or nil. A *[PanicError] that is raised again is returned unchanged.
 func Catch(f func()) (caught *PanicError) {
 	defer func() {
 		switch value := recover().(type) {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// limited keeps what is written to it, up to a limit. It has no method ReadFrom,
-// as its buffer has: [io.Copy] would use it, and write past the limit.
+// limited is a buffer with a limit. It must not have the buffer's method ReadFrom: [io.Copy] would use it, and
+// write past the limit.
 type limited struct {
 	kept bytes.Buffer
 	name string
@@ -16,13 +16,12 @@ type limited struct {
 	stop context.CancelCauseFunc
 }
 
-// newLimited returns a buffer for that many KiB. More than that is not kept, and
-// stop is told why.
+// newLimited returns a buffer of this many KiB. If the output is longer, it calls stop with the error.
 func newLimited(name string, kib int, stop context.CancelCauseFunc) *limited {
 	return &limited{name: name, kib: kib, stop: stop}
 }
 
-var errTooLong = errors.New("wrote more than is kept")
+var errTooLong = errors.New("wrote too much")
 
 // Write implements [io.Writer].
 func (l *limited) Write(p []byte) (int, error) {

@@ -84,8 +84,8 @@ func TestAProgramThatWritesMoreThanIsKeptIsLeftAtOnce(t *testing.T) {
 		flood
 		want string
 	}{
-		"stdout": {flood{stdout: longestStdout + 16}, "ceph wrote more than is kept: more than 8192 KiB to stdout"},
-		"stderr": {flood{stderr: longestStderr + 16}, "ceph wrote more than is kept: more than 64 KiB to stderr"},
+		"stdout": {flood{stdout: maxStdout + 16}, "ceph wrote too much: more than 8192 KiB to stdout"},
+		"stderr": {flood{stderr: maxStderr + 16}, "ceph wrote too much: more than 64 KiB to stderr"},
 	} {
 		for protocol, exec := range map[string]http.HandlerFunc{
 			"WebSocket": test.viaWebSocket(t), "SPDY": podexectest.ByMethod(podexectest.Forbidden, test.viaSPDY(t)),
@@ -105,7 +105,7 @@ func TestAProgramThatWritesMoreThanIsKeptIsLeftAtOnce(t *testing.T) {
 }
 
 func TestAsMuchAsIsKeptIsKept(t *testing.T) {
-	stdout, stderr := strings.Repeat("o", longestStdout<<10), strings.Repeat("e", longestStderr<<10)
+	stdout, stderr := strings.Repeat("o", maxStdout<<10), strings.Repeat("e", maxStderr<<10)
 	s, client := newServer(t)
 	s.exec = podexectest.OverWebSocket(t, func([]string) (string, string, int) { return stdout, stderr, 0 })
 	gotOut, gotErr, _, err := client.Exec(t.Context(), toolsPod, []string{"ceph"})

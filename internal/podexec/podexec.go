@@ -29,11 +29,11 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// How much of a program's output is kept, in KiB: the answer about a thousand OSDs
-// has about a thousand, and EKCO little memory.
+// The maximum output of a program, in KiB: the answer about a thousand OSDs has about a thousand, and EKCO has
+// little memory.
 const (
-	longestStdout = 8 << 10
-	longestStderr = 64
+	maxStdout = 8 << 10
+	maxStderr = 64
 )
 
 // Pod names a container.
@@ -48,8 +48,8 @@ type Client struct {
 	refusal *refusal
 }
 
-// New returns a client for the API server of config, which is not changed. It sends nothing.
-// userAgent is how EKCO appears in the API server's audit log, unless it is empty.
+// New returns a client for the API server of config, which it does not change. It sends nothing. If userAgent
+// is not empty, EKCO has this name in the API server's audit log.
 func New(config *rest.Config, userAgent string) (*Client, error) {
 	// It knows no types but those of errors.
 	scheme := runtime.NewScheme()
@@ -68,15 +68,15 @@ func New(config *rest.Config, userAgent string) (*Client, error) {
 	return &Client{rest: client, config: config, refusal: &refusal{now: time.Now}}, nil
 }
 
-// Exec runs argv in a pod, without a shell, and waits for it. The error is nil when the program
-// ran to its end, whatever its exit code; others wrap the sentinels of package kube. When ctx
-// ends, Exec does; the program in the pod may go on. More output than is kept ends it with an
-// error. Where nothing may change, it returns kube.ErrReadOnly unless ctx is a kube.Question.
+// Exec runs argv in a pod, without a shell, and waits for it. The error is nil if the program ended, whatever
+// its exit code is; other errors wrap the sentinels of package kube. Exec ends with ctx, but the program in the
+// pod may continue. Too much output is an error. A read-only client returns kube.ErrReadOnly unless ctx is a
+// kube.Question.
 func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	out, problems := newLimited("stdout", longestStdout, stop), newLimited("stderr", longestStderr, stop)
-	exitCode, err = c.Converse(ctx, pod, argv, nil, out, problems)
+	out, problems := newLimited("stdout", maxStdout, stop), newLimited("stderr", maxStderr, stop)
+	exitCode, err = c.Interact(ctx, pod, argv, nil, out, problems)
 	switch {
 	case errors.Is(context.Cause(ctx), errTooLong):
 		return nil, nil, 0, fmt.Errorf("%s: %s %w", execIn(pod), argv[0], context.Cause(ctx))
@@ -87,19 +87,19 @@ func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stde
 	return out.kept.Bytes(), problems.kept.Bytes(), exitCode, nil
 }
 
-// Converse is Exec of a program that reads stdin, and whose output is passed on as it comes. When
-// ctx ends, stdout and stderr may still be written to.
+// Interact is Exec of a program that reads stdin. It passes on the output while the program runs. After ctx has
+// ended, stdout and stderr may still be written to.
 //
-// It speaks WebSocket, and SPDY where that is refused: by old API servers, and where only the
-// verb create is granted on pods/exec, as kURL does, because a WebSocket begins with a GET. A
-// refusal is remembered for ten minutes, or until SPDY fails too.
-func (c *Client) Converse(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
+// It uses WebSocket, and SPDY if that is refused: by old API servers, and if only the verb create is granted on
+// pods/exec, as by kURL, because a WebSocket begins with a GET. A refusal is remembered for ten minutes, or
+// until SPDY fails too.
+func (c *Client) Interact(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
 	unsent := &unsent{}
 	executor, err := c.executor(c.url(pod, argv, stdin != nil), unsent)
 	if err != nil {
 		return 0, fail(pod, err)
 	}
-	// What goes wrong is returned, and need not be logged too.
+	// Errors are returned, and need not be logged too.
 	quiet := klog.NewContext(ctx, logr.Discard())
 	err = executor.StreamWithContext(quiet, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: stderr})
 	var exit clientexec.CodeExitError
@@ -118,7 +118,7 @@ func (c *Client) Converse(ctx context.Context, pod Pod, argv []string, stdin io.
 // execIn names the request in errors.
 func execIn(pod Pod) string { return "create pods/exec " + pod.String() }
 
-// fail returns err with the request, and the sentinel of package kube.
+// fail adds the request and the sentinel of package kube.
 func fail(pod Pod, err error) error {
 	sentinel := kube.Sentinel(err)
 	switch {
@@ -149,7 +149,7 @@ func (c *Client) executor(at *url.URL, unsent *unsent) (remotecommand.Executor, 
 		return nil, err
 	}
 	unsent.next = transport
-	overSPDY, err := remotecommand.NewSPDYExecutorForTransports(unsent, outspoken{upgrader}, "POST", at)
+	overSPDY, err := remotecommand.NewSPDYExecutorForTransports(unsent, fullRefusal{upgrader}, "POST", at)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (c *Client) executor(at *url.URL, unsent *unsent) (remotecommand.Executor, 
 	if err != nil {
 		return nil, err
 	}
-	// Nothing has been started when the upgrade failed.
+	// If the upgrade failed, nothing was started.
 	return remotecommand.NewFallbackExecutor(webSocket, overSPDY, func(err error) bool {
 		refused := streaming.IsUpgradeFailure(err) || streaming.IsHTTPSProxyError(err)
 		if refused {
@@ -170,8 +170,7 @@ func (c *Client) executor(at *url.URL, unsent *unsent) (remotecommand.Executor, 
 	})
 }
 
-// unsent keeps the error of a request over SPDY that had no answer, where client-go
-// keeps only the text.
+// unsent keeps the error of a request over SPDY without an answer, of which client-go keeps only the text.
 type unsent struct {
 	next http.RoundTripper
 	err  error
@@ -186,12 +185,11 @@ func (u *unsent) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// outspoken keeps what the API server says when it refuses SPDY, where client-go
-// keeps only the text.
-type outspoken struct{ spdy.Upgrader }
+// fullRefusal keeps the API server's answer when it refuses SPDY, of which client-go keeps only the text.
+type fullRefusal struct{ spdy.Upgrader }
 
 // NewConnection implements [spdy.Upgrader].
-func (o outspoken) NewConnection(response *http.Response) (httpstream.Connection, error) {
+func (o fullRefusal) NewConnection(response *http.Response) (httpstream.Connection, error) {
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return o.Upgrader.NewConnection(response)
 	}

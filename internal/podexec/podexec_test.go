@@ -175,7 +175,7 @@ func TestAProgramInAPodAnswersWhileItIsTalkedWithOverEitherProtocol(t *testing.T
 			}
 			ended := make(chan end, 1)
 			go func() {
-				code, err := client.Converse(t.Context(), toolsPod, []string{"ceph"}, stdin, out, io.Discard)
+				code, err := client.Interact(t.Context(), toolsPod, []string{"ceph"}, stdin, out, io.Discard)
 				ended <- end{code, err}
 			}()
 			for _, line := range []string{"a\n", "a\nb\n"} {
@@ -199,7 +199,7 @@ func TestTalkingEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	stdin, input := io.Pipe()
 	defer input.Close()
-	if _, err := client.Converse(ctx, toolsPod, []string{"ceph"}, stdin, io.Discard, io.Discard); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := client.Interact(ctx, toolsPod, []string{"ceph"}, stdin, io.Discard, io.Discard); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -216,7 +216,7 @@ func TestAClientThatOnlyReadsTalksWithNoProgramOfWhichNobodySaysThatItIsAQuestio
 			if name == "SPDY" {
 				client.refusal.remember()
 			}
-			_, err := client.Converse(t.Context(), toolsPod, []string{"ceph"}, strings.NewReader("osd out 1\n"), io.Discard, io.Discard)
+			_, err := client.Interact(t.Context(), toolsPod, []string{"ceph"}, strings.NewReader("osd out 1\n"), io.Discard, io.Discard)
 			if !errors.Is(err, kube.ErrReadOnly) {
 				t.Errorf("%v, want ErrReadOnly", err)
 			}

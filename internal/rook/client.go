@@ -16,15 +16,15 @@ import (
 	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
-// DefaultCallTimeout bounds one request by default.
+// DefaultCallTimeout is the default timeout of one request.
 const DefaultCallTimeout = 10 * time.Second
 
 // Options of a [Client]. The zero value is ready for use.
 type Options struct {
 	// UserAgent is how EKCO appears in the API server's audit log.
 	UserAgent string
-	// CallTimeout bounds one request, queueing included; default 10 s. An exec is
-	// bounded by its context alone.
+	// CallTimeout is the timeout of one request, including its queueing; default 10 s. An exec has only its
+	// context's timeout.
 	CallTimeout time.Duration
 }
 
@@ -37,8 +37,7 @@ type Client struct {
 
 var _ API = (*Client)(nil)
 
-// NewClient returns a client for the API server of config, which is not
-// changed. It sends nothing.
+// NewClient returns a client for the API server of config, which it does not change. It sends nothing.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if options.CallTimeout == 0 {
 		options.CallTimeout = DefaultCallTimeout
@@ -81,7 +80,7 @@ func (r resource) path(name ...string) []string {
 	return append([]string{r.api, "namespaces", Namespace, r.plural}, name...)
 }
 
-// get reads an object, or a list when the name is empty.
+// get reads an object, or a list if the name is empty.
 func (c *Client) get(ctx context.Context, of resource, name, labels string, into any) error {
 	this := call{"get", of.plural, name}
 	path := of.path(name)

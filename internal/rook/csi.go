@@ -15,7 +15,7 @@ import (
 // amounts are of memory and CPU.
 type amounts struct{ memory, cpu string }
 
-// share is what a container asks for, and may use.
+// share is a container's requests and limits.
 type share struct{ requests, limits amounts }
 
 var (
@@ -24,15 +24,15 @@ var (
 	small   = share{amounts{"128Mi", "50m"}, amounts{"256Mi", "100m"}}
 )
 
-// shares are those of the containers of Ceph's CSI drivers.
+// shares are the resources of the containers of Ceph's CSI drivers.
 var shares = map[string]share{
 	"csi-provisioner": sidecar, "csi-resizer": sidecar, "csi-attacher": sidecar, "csi-snapshotter": sidecar,
 	"csi-rbdplugin": plugin, "csi-cephfsplugin": plugin, "csi-nfsplugin": plugin, "csi-omap-generator": plugin,
 	"driver-registrar": small, "liveness-prometheus": small,
 }
 
-// csiContainers are the containers of each kind of pod of the drivers, by the key of the
-// operator's ConfigMap that has their resources.
+// csiContainers are the containers of each kind of CSI pod, by the key of the operator's ConfigMap with their
+// resources.
 var csiContainers = map[string][]string{
 	"CSI_RBD_PROVISIONER_RESOURCE":    {"csi-provisioner", "csi-resizer", "csi-attacher", "csi-snapshotter", "csi-rbdplugin", "csi-omap-generator", "liveness-prometheus"},
 	"CSI_RBD_PLUGIN_RESOURCE":         {"driver-registrar", "csi-rbdplugin", "liveness-prometheus"},
@@ -45,8 +45,7 @@ var csiContainers = map[string][]string{
 // CSIKeys are the keys of the operator's ConfigMap that EKCO sets, in order.
 func CSIKeys() []string { return slices.Sorted(maps.Keys(csiContainers)) }
 
-// CSIResources is what EKCO sets the key to, as Rook's own examples write it; "" for a key
-// that it does not set.
+// CSIResources is EKCO's value of the key, in the form of Rook's examples; "" for other keys.
 func CSIResources(key string) string {
 	var text strings.Builder
 	for _, container := range csiContainers[key] {
@@ -57,7 +56,7 @@ func CSIResources(key string) string {
 	return text.String()
 }
 
-// differingCSI returns the keys under which the ConfigMap says other resources, or none.
+// differingCSI returns the keys for which the ConfigMap has other resources.
 func differingCSI(data map[string]string) (keys []string) {
 	for _, key := range CSIKeys() {
 		if !sameResources(data[key], CSIResources(key)) {
@@ -67,11 +66,10 @@ func differingCSI(data map[string]string) (keys []string) {
 	return keys
 }
 
-// quantities are by names of resources, such as "cpu".
+// quantities are by the name of the resource, such as "cpu".
 type quantities map[string]apiresource.Quantity
 
-// containerResources is an entry of the list that Rook reads. What else is written there
-// it does not read.
+// containerResources is an entry of the list that Rook reads. Rook ignores other fields.
 type containerResources struct {
 	Name     string `json:"name"`
 	Resource struct {
@@ -80,8 +78,8 @@ type containerResources struct {
 	} `json:"resource"`
 }
 
-// sameResources reports whether two texts give the same containers the same resources,
-// however they are written. What cannot be read is never the same.
+// sameResources reports whether two texts give the same containers the same resources, in any notation. A text
+// that cannot be parsed is never the same.
 func sameResources(a, b string) bool {
 	of, err := readResources(a)
 	if err != nil {
@@ -94,7 +92,7 @@ func sameResources(a, b string) bool {
 	})
 }
 
-// readResources returns the entries by the names of containers, each of which is there once.
+// readResources returns the entries by the names of their containers, which must be unique.
 func readResources(text string) (map[string]containerResources, error) {
 	var list []containerResources
 	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
@@ -103,14 +101,14 @@ func readResources(text string) (map[string]containerResources, error) {
 	of := make(map[string]containerResources, len(list))
 	for _, entry := range list {
 		if _, twice := of[entry.Name]; twice {
-			return nil, fmt.Errorf("container %q is there twice", entry.Name)
+			return nil, fmt.Errorf("container %q is listed twice", entry.Name)
 		}
 		of[entry.Name] = entry
 	}
 	return of, nil
 }
 
-// patchCSI sets the keys that differ among those.
+// patchCSI sets those of the keys that differ.
 func (o podsObject) patchCSI(keys []string) []kube.PatchOp {
 	patch := o.same()
 	if o.Data == nil {

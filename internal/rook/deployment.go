@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The label by which OSDs are known, their Deployments and pods.
+// The label of the Deployments and pods of OSDs.
 const (
 	OSDLabel = "app"
 	OSDApp   = "rook-ceph-osd"
@@ -44,7 +44,7 @@ type container struct {
 	} `json:"env"`
 }
 
-// image returns the image of the container of that name, else of the first.
+// image returns the image of this container, or of the first one.
 func (d deployment) image(container string) string {
 	containers := d.Spec.Template.Spec.Containers
 	for _, candidate := range containers {
@@ -78,7 +78,7 @@ func (c *Client) OSDDeployments(ctx context.Context) ([]OSDDeployment, error) {
 	return found, nil
 }
 
-// osdUUID returns what Rook tells the OSD about itself.
+// osdUUID returns the UUID that Rook passes to the OSD.
 func (d deployment) osdUUID() string {
 	for _, container := range d.Spec.Template.Spec.Containers {
 		for _, variable := range container.Env {
@@ -91,7 +91,7 @@ func (d deployment) osdUUID() string {
 }
 
 func (d deployment) osd() OSDDeployment {
-	// A Deployment without replicas has one.
+	// Without spec.replicas, a Deployment has one.
 	osd := OSDDeployment{
 		Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: d.Metadata.osd(), UUID: d.osdUUID(),
 		Hostname: d.Spec.Template.Spec.NodeSelector[hostnameOfNode], Replicas: 1,

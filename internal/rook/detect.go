@@ -8,15 +8,15 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Detect implements [API]. A missing namespace or CRD looks like a missing
-// object: the API server answers 404 to all, unless it answers 403 first.
+// Detect implements [API]. For a missing namespace, CRD or object, the API server always answers 404, unless it
+// answers 403 first.
 func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	_, err := c.cephCluster(ctx)
 	switch {
 	case errors.Is(err, kube.ErrForbidden):
-		return c.unseen(ctx, err)
+		return c.detectForbidden(ctx, err)
 	case absent(err):
-		return c.notThere(ctx, "there is no CephCluster "+Namespace+"/"+ClusterName)
+		return c.notInstalled(ctx, "there is no CephCluster "+Namespace+"/"+ClusterName)
 	case err != nil:
 		return Installation{}, err
 	}
@@ -35,32 +35,31 @@ func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	return Installation{Present: true, Version: version}, nil
 }
 
-// noVersion says why the version of Rook is not known.
+// noVersion returns why the version of Rook is unknown.
 func noVersion(image string) string {
-	return fmt.Sprintf("Rook's version is unknown: the tag of image %q of Deployment %s/%s is no version", image, Namespace, Operator)
+	return fmt.Sprintf("Rook's version is unknown: the tag of image %q of Deployment %s/%s is not a version", image, Namespace, Operator)
 }
 
-// unseen tells a cluster without Rook from one whose Rook EKCO may not see.
-// Permissions for Rook are granted only where Rook is installed, so EKCO must
-// know without them: every account may ask which API groups there are, and
-// kURL's account may read namespaces.
-func (c *Client) unseen(ctx context.Context, forbidden error) (Installation, error) {
+// detectForbidden distinguishes a cluster without Rook from one whose Rook EKCO may not read. EKCO gets
+// permissions for Rook only if Rook is installed, so it must find out without them: every account may list the
+// API groups, and kURL's account may read namespaces.
+func (c *Client) detectForbidden(ctx context.Context, forbidden error) (Installation, error) {
 	err := c.exists(ctx, call{"get", "API groups", group}, []string{"apis", group})
 	switch {
 	case absent(err):
-		return c.notThere(ctx, "the cluster has no API group "+group)
+		return c.notInstalled(ctx, "the cluster has no API group "+group)
 	case err != nil && !errors.Is(err, kube.ErrForbidden):
 		return Installation{}, err
 	}
-	found, err := c.notThere(ctx, "there is no namespace "+Namespace)
+	found, err := c.notInstalled(ctx, "there is no namespace "+Namespace)
 	if err != nil || found.Gone {
 		return found, err
 	}
-	return Installation{}, fmt.Errorf("tell whether there is a CephCluster: %w", forbidden)
+	return Installation{}, fmt.Errorf("look for the CephCluster: %w", forbidden)
 }
 
-// notThere returns that there is no Rook, and whether its namespace is gone too.
-func (c *Client) notThere(ctx context.Context, why string) (Installation, error) {
+// notInstalled returns that there is no Rook, and whether its namespace is gone too.
+func (c *Client) notInstalled(ctx context.Context, why string) (Installation, error) {
 	err := c.exists(ctx, call{"get", "namespaces", Namespace}, []string{"api/v1/namespaces", Namespace})
 	if err != nil && !absent(err) && !errors.Is(err, kube.ErrForbidden) {
 		return Installation{}, err

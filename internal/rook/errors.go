@@ -19,7 +19,7 @@ func (c call) String() string {
 	return fmt.Sprintf("%s %s %s/%s", c.verb, c.resource, Namespace, c.name)
 }
 
-// fail returns err with the call and the sentinel of package kube, or nil.
+// fail adds the call and the sentinel of package kube.
 func (c call) fail(err error) error {
 	sentinel := kube.Sentinel(err)
 	switch {
@@ -34,6 +34,6 @@ func (c call) fail(err error) error {
 	return fmt.Errorf("%s: %w: %w", c, sentinel, err)
 }
 
-// absent reports whether an error says that the object, or all of Rook, is not
-// there. That EKCO may not look says nothing.
+// absent reports whether an error means that the object, or all of Rook, does not exist. A forbidden read does
+// not mean that.
 func absent(err error) bool { return errors.Is(err, kube.ErrNotFound) }

@@ -12,12 +12,12 @@ func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stde
 	return c.exec.Exec(ctx, pod.in(), argv)
 }
 
-// Converse implements [API].
-func (c *Client) Converse(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
-	return c.exec.Converse(ctx, pod.in(), argv, stdin, stdout, stderr)
+// Interact implements [API].
+func (c *Client) Interact(ctx context.Context, pod Pod, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
+	return c.exec.Interact(ctx, pod.in(), argv, stdin, stdout, stderr)
 }
 
-// in is the pod in Rook's namespace.
+// in returns the pod in Rook's namespace.
 func (p Pod) in() podexec.Pod {
 	return podexec.Pod{Namespace: Namespace, Name: p.Name, Container: p.Container}
 }

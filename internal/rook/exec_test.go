@@ -13,8 +13,8 @@ import (
 
 // The Runner is what runs ceph in the pod.
 var (
-	_ ceph.Runner     = Runner{}
-	_ ceph.Conversing = Runner{}
+	_ ceph.Runner            = Runner{}
+	_ ceph.InteractiveRunner = Runner{}
 )
 
 func TestCephIsUnavailableWithoutAToolsPodAndAnswersWithOne(t *testing.T) {
@@ -44,14 +44,14 @@ func TestTheRunnerTalksInThePodThatItNamesNow(t *testing.T) {
 		clusterPath: emptyCluster, deploymentPath + "/rook-ceph-operator": operatorOf("rook/ceph:v1.10.8"), at: `{"items":[]}`,
 	})
 	runner := NewRunner(client)
-	if _, err := runner.Where(t.Context()); !errors.Is(err, ErrNoToolsPod) {
+	if _, err := runner.Place(t.Context()); !errors.Is(err, ErrNoToolsPod) {
 		t.Errorf("without a pod: %v", err)
 	}
 	for _, name := range []string{"tools-1", "tools-2"} {
 		s.mu.Lock()
 		s.objects[at] = `{"items":[` + podOf(name, "2026-01-01T00:00:00Z", "Running", "True", "") + `]}`
 		s.mu.Unlock()
-		place, err := runner.Where(t.Context())
+		place, err := runner.Place(t.Context())
 		if err != nil || place != name+"/rook-ceph-tools" {
 			t.Errorf("it is %q, %v", place, err)
 		}
@@ -59,14 +59,14 @@ func TestTheRunnerTalksInThePodThatItNamesNow(t *testing.T) {
 		served := podexectest.ShoutsOverWebSocket(t)
 		s.exec = func(w http.ResponseWriter, r *http.Request) { path = r.URL.Path; served(w, r) }
 		out := podexectest.NewHeard()
-		if code, err := runner.Converse(t.Context(), place, []string{"ceph"}, strings.NewReader("x"), out, io.Discard); code != 3 || err != nil {
+		if code, err := runner.Interact(t.Context(), place, []string{"ceph"}, strings.NewReader("x"), out, io.Discard); code != 3 || err != nil {
 			t.Errorf("%d, %v", code, err)
 		}
 		if out.Await(t, "X"); path != podPath+"/"+name+"/exec" {
 			t.Errorf("it talked with %s", path)
 		}
 	}
-	if _, err := runner.Converse(t.Context(), "nowhere", []string{"ceph"}, strings.NewReader(""), io.Discard, io.Discard); err == nil {
+	if _, err := runner.Interact(t.Context(), "nowhere", []string{"ceph"}, strings.NewReader(""), io.Discard, io.Discard); err == nil {
 		t.Error("it talked with nowhere")
 	}
 }

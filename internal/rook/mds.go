@@ -22,20 +22,20 @@ const (
 	zoneOfNode      = "topology.kubernetes.io/zone"
 )
 
-// apartBy is the affinity term of MDS that do not share what the topology key names.
+// apartBy returns the affinity term for MDS that must not share the topology key.
 func apartBy(topologyKey string) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{TopologyKey: topologyKey, LabelSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{mdsApp}}},
 	}}
 }
 
-// spread has the MDS never share a host, and no zone if that is possible.
+// spread makes the MDS never share a host, and no zone if possible.
 var spread = corev1.PodAntiAffinity{
 	RequiredDuringSchedulingIgnoredDuringExecution:  []corev1.PodAffinityTerm{apartBy(hostnameOfNode)},
 	PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: apartBy(zoneOfNode)}},
 }
 
-// placed reports whether that is what kURL sets on a single node, or what EKCO sets instead.
+// placed reports whether the anti-affinity is the one that kURL sets on a single node, or EKCO's [spread].
 func placed(antiAffinity json.RawMessage) (oneNode, isSpread bool) {
 	var set corev1.PodAntiAffinity
 	if json.Unmarshal(antiAffinity, &set) != nil {
@@ -44,8 +44,7 @@ func placed(antiAffinity json.RawMessage) (oneNode, isSpread bool) {
 	return isOneNode(set), reflect.DeepEqual(set, spread)
 }
 
-// isOneNode reports whether both rules are only preferred, that for hosts and that for zones,
-// and there is no other.
+// isOneNode reports whether there are exactly two rules, for hosts and zones, and both are only preferred.
 func isOneNode(set corev1.PodAntiAffinity) bool {
 	preferred := set.PreferredDuringSchedulingIgnoredDuringExecution
 	if len(set.RequiredDuringSchedulingIgnoredDuringExecution) > 0 || len(preferred) != 2 {
@@ -68,7 +67,7 @@ func isOneNode(set corev1.PodAntiAffinity) bool {
 
 const antiAffinityOfMDS = "/spec/metadataServer/placement/podAntiAffinity"
 
-// patchMDS replaces what kURL has set by [spread], as long as it is that.
+// patchMDS replaces kURL's anti-affinity by [spread], if it is unchanged.
 func (o podsObject) patchMDS() []kube.PatchOp {
 	return []kube.PatchOp{
 		{Op: "test", Path: "/metadata/uid", Value: o.Metadata.UID},
@@ -77,7 +76,7 @@ func (o podsObject) patchMDS() []kube.PatchOp {
 	}
 }
 
-// podsOf returns Rook's pods with the label app of that value.
+// podsOf returns Rook's pods with this value of the label app.
 func (p *Pods) podsOf(ctx context.Context, app string) ([]pod, error) {
 	ref := kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}
 	list, err := p.objects.ListObjects(ctx, ref, "app", app)
@@ -93,7 +92,7 @@ func (p *Pods) podsOf(ctx context.Context, app string) ([]pod, error) {
 	return found, nil
 }
 
-// mdsHosts returns the nodes on which MDS of the filesystem run and are ready, in order.
+// mdsHosts returns the sorted nodes with ready MDS of the filesystem.
 func (p *Pods) mdsHosts(ctx context.Context, of journal.Subject) (hosts []string, err error) {
 	pods, err := p.podsOf(ctx, mdsApp)
 	for _, pod := range pods {
@@ -110,7 +109,7 @@ func (p pod) serves(of journal.Subject) bool {
 	return p.Metadata.Labels[filesystemLabel] == journal.MDSFilesystem(of)
 }
 
-// MDSPods says of each pod of the MDS of a filesystem, for people, where it is and how.
+// MDSPods returns the node and state of each MDS pod of a filesystem, as text.
 func (p *Pods) MDSPods(ctx context.Context, of journal.Subject) ([]string, error) {
 	pods, err := p.podsOf(ctx, mdsApp)
 	var said []string
@@ -123,11 +122,11 @@ func (p *Pods) MDSPods(ctx context.Context, of journal.Subject) ([]string, error
 	return said, err
 }
 
-// said says where a pod is and whether it is ready.
+// said returns the pod's node and whether it is ready.
 func (p pod) said() string {
 	switch {
 	case p.Spec.NodeName == "":
-		return p.Metadata.Name + " is on no node"
+		return p.Metadata.Name + " has no node yet"
 	case p.usable():
 		return p.Metadata.Name + " runs on " + p.Spec.NodeName
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// inNamespace are objects of which those in Rook's namespace are not found once that is gone, or
-// about to be. EKCO's permissions for them are in it, so that the API server says only that
-// they may not be read.
+// inNamespace returns kube.ErrNotFound for objects in Rook's namespace once that is gone or being deleted.
+// EKCO's permissions for them are in the namespace, so the API server would answer only that they may not be
+// read.
 type inNamespace struct{ kube.Objects }
 
 // NamespaceRef names Rook's namespace.
@@ -29,7 +29,7 @@ func (o inNamespace) ListObjects(ctx context.Context, ref kube.Ref, label, value
 	return found, o.unlessGone(ctx, ref, err)
 }
 
-// unlessGone returns the error of a call, or kube.ErrNotFound where that is why.
+// unlessGone returns the error of a call, or kube.ErrNotFound if the namespace is gone or being deleted.
 func (o inNamespace) unlessGone(ctx context.Context, ref kube.Ref, err error) error {
 	if ref.Namespace != Namespace || !errors.Is(kube.Sentinel(err), kube.ErrForbidden) {
 		return err

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Where ceph is found. Rook's operator has it in all versions; since 1.4 the
-// operator's credentials are not where the ceph program looks for them.
+// The apps whose pods have ceph. Rook's operator has it in all versions, but since 1.4 its credentials are not
+// where the ceph program looks for them.
 const (
 	toolsApp    = "rook-ceph-tools"
 	operatorApp = Operator
@@ -29,9 +29,8 @@ type pod struct {
 	} `json:"status"`
 }
 
-// usable reports whether an exec can succeed. The phase alone does not tell: on
-// a lost node it stays Running, and only the conditions show that nothing is
-// known of the pod any more.
+// usable reports whether an exec can succeed. The phase is not enough: on a lost node it stays Running, and
+// only the conditions show that the pod's state is unknown.
 func (p pod) usable() bool {
 	if p.Metadata.DeletionTimestamp != nil || p.Status.Phase != "Running" {
 		return false
@@ -44,8 +43,7 @@ func (p pod) usable() bool {
 	return false
 }
 
-// appOf returns the app whose pods have ceph. When the version is not known it
-// is likely to be a new one.
+// appOf returns the app whose pods have ceph. An unknown version is probably a new one.
 func appOf(version Version) string {
 	if version.Known && !version.AtLeast(1, 4, 0) {
 		return operatorApp
@@ -53,7 +51,7 @@ func appOf(version Version) string {
 	return toolsApp
 }
 
-// ToolsPod implements [API]. Of several pods the newest is taken.
+// ToolsPod implements [API]. It returns the newest usable pod.
 func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
 	app := appOf(version)
 	var list struct {
@@ -74,7 +72,7 @@ func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
 	return Pod{Name: newest.Metadata.Name, Container: app}, nil
 }
 
-// ended reports whether none of the pod's containers runs, or ever will.
+// ended reports whether no container of the pod runs, or will run.
 func (p pod) ended() bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" }
 
 // OSDPods implements [API].

@@ -10,9 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Pods reads and changes what Rook gives its pods: the resources of those of Ceph's CSI
-// drivers, the placement of the MDS, and priority classes. Errors are those of package kube;
-// all of it is kube.ErrNotFound where there is no CephCluster, or one that is being deleted.
+// Pods reads and changes settings of Rook's pods: the resources of Ceph's CSI drivers, the placement of the
+// MDS, and priority classes. Errors are those of package kube; every call returns kube.ErrNotFound if there is
+// no CephCluster, or it is being deleted.
 type Pods struct {
 	objects kube.Objects
 	custom  *Custom
@@ -23,14 +23,14 @@ func NewPods(objects kube.Objects) *Pods {
 	return &Pods{inNamespace{objects}, NewCustom(objects)}
 }
 
-// Installed is what is known of a Rook that is there.
+// Installed is a Rook that is installed.
 type Installed struct {
 	Version Version
-	// Unknown says why the version is not known, "" where it is.
+	// Unknown is why the version is unknown, or "".
 	Unknown string
 }
 
-// Installed looks for the CephCluster and for the version of Rook, live.
+// Installed reads the CephCluster and the version of Rook, live.
 func (p *Pods) Installed(ctx context.Context) (Installed, error) {
 	ref := ResourceRef(journal.RookCluster)
 	cluster, err := p.custom.read(ctx, ref)
@@ -44,7 +44,7 @@ func (p *Pods) Installed(ctx context.Context) (Installed, error) {
 	return Installed{version, unknown}, err
 }
 
-// Read reads a thing live.
+// Read reads the facts of a subject, live.
 func (p *Pods) Read(ctx context.Context, of journal.Subject) (journal.RookPodsFacts, error) {
 	in, err := p.Installed(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *Pods) Read(ctx context.Context, of journal.Subject) (journal.RookPodsFa
 	return p.ReadIn(ctx, in, of)
 }
 
-// ReadIn reads a thing live in a Rook of which it is known that it is there.
+// ReadIn is Read for a Rook that is known to be installed.
 func (p *Pods) ReadIn(ctx context.Context, in Installed, of journal.Subject) (journal.RookPodsFacts, error) {
 	object, err := p.object(ctx, of)
 	if err != nil {
@@ -66,9 +66,8 @@ func (p *Pods) ReadIn(ctx context.Context, in Installed, of journal.Subject) (jo
 	return facts, err
 }
 
-// Change makes what is asked for of the thing with that UID, and returns what it is then.
-// What is already so stays. Somebody else who changes the object meanwhile is no error: it is
-// read again.
+// Change makes the requested change to the subject with that UID, and returns the new facts. It keeps what is
+// already as requested. If another client changes the object at the same time, it reads the object again.
 func (p *Pods) Change(ctx context.Context, of journal.Subject, input journal.RookPodsInput) (journal.RookPodsFacts, error) {
 	in, err := p.Installed(ctx)
 	if err != nil {
@@ -89,19 +88,19 @@ func (p *Pods) change(ctx context.Context, in Installed, of journal.Subject, inp
 	}
 	now := object.facts(in, of)
 	if now.UID != of.UID {
-		return now, fmt.Errorf("change %s: %w: it has UID %s, not %s; it was left alone", PodsRef(of), kube.ErrOtherUID, now.UID, of.UID)
+		return now, fmt.Errorf("change %s: %w: it has UID %s, not %s; nothing was changed", PodsRef(of), kube.ErrOtherUID, now.UID, of.UID)
 	}
 	if input.Lacks(of.Kind, now) == "" {
 		return now, nil
 	}
 	if moved := input.Moved(of.Kind, now); moved != "" {
-		return now, fmt.Errorf("change %s: %w: %s; it was left alone", PodsRef(of), kube.ErrConflict, moved)
+		return now, fmt.Errorf("change %s: %w: %s; nothing was changed", PodsRef(of), kube.ErrConflict, moved)
 	}
 	raw, err := p.write(ctx, of, object, input)
 	return p.changed(in, of, input, raw, err)
 }
 
-// write makes the change in the object as it was read, and in no other.
+// write makes the change only in the version that was read.
 func (p *Pods) write(ctx context.Context, of journal.Subject, object podsObject, input journal.RookPodsInput) (json.RawMessage, error) {
 	ref := PodsRef(of)
 	switch of.Kind {
@@ -112,7 +111,7 @@ func (p *Pods) write(ctx context.Context, of journal.Subject, object podsObject,
 	case journal.KindDaemonSet:
 		return p.objects.PatchObject(ctx, ref, object.patchPriority(input.Class))
 	}
-	// Of Deployments kURL's permissions allow no patch.
+	// kURL's permissions allow no patch of Deployments.
 	replacement, err := object.withPriority(input.Class)
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", ref, err)
@@ -120,7 +119,7 @@ func (p *Pods) write(ctx context.Context, of journal.Subject, object podsObject,
 	return p.objects.ReplaceObject(ctx, ref, replacement)
 }
 
-// changed reads the answer to a change. A webhook can have made something else of it.
+// changed reads the answer to a change, in which a webhook may have changed the object.
 func (p *Pods) changed(in Installed, of journal.Subject, input journal.RookPodsInput, raw json.RawMessage, err error) (journal.RookPodsFacts, error) {
 	object, err := decodePods(PodsRef(of), raw, err)
 	if err != nil {
@@ -128,12 +127,12 @@ func (p *Pods) changed(in Installed, of journal.Subject, input journal.RookPodsI
 	}
 	facts := object.facts(in, of)
 	if lacks := input.Lacks(of.Kind, facts); lacks != "" {
-		err = fmt.Errorf("change %s: the API server made something else of it: %s; look for a webhook that changes it", PodsRef(of), lacks)
+		err = fmt.Errorf("change %s: the API server stored something else: %s; look for a webhook that changes it", PodsRef(of), lacks)
 	}
 	return facts, err
 }
 
-// PodsRef names the object that a thing is about.
+// PodsRef returns the reference of the subject's object.
 func PodsRef(of journal.Subject) kube.Ref {
 	namespace, name, _ := strings.Cut(of.Name, "/")
 	ref := kube.Ref{Group: "apps", Version: "v1", Namespace: namespace, Name: name}

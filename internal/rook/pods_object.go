@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// podsObject is the part that EKCO reads of any of the objects with what Rook gives its pods.
+// podsObject is the part that EKCO reads of any object with settings of Rook's pods.
 type podsObject struct {
 	Metadata struct {
 		Name              string            `json:"name"`
@@ -63,12 +63,12 @@ func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFact
 	return facts
 }
 
-// daemon is what a workload of Rook runs.
+// daemon is the daemon that a workload of Rook runs.
 func (o podsObject) daemon() string {
 	return strings.TrimPrefix(o.Metadata.Labels["app"], "rook-ceph-")
 }
 
-// same are the tests of a patch that changes the object only as it was read.
+// same returns the tests with which a patch changes only the version that was read.
 func (o podsObject) same() []kube.PatchOp {
 	return []kube.PatchOp{
 		{Op: "test", Path: "/metadata/uid", Value: o.Metadata.UID},
@@ -81,7 +81,7 @@ func (o podsObject) patchPriority(class string) []kube.PatchOp {
 	return append(o.same(), kube.PatchOp{Op: "add", Path: "/spec/template/spec/priorityClassName", Value: class})
 }
 
-// withPriority returns the whole object with the class. Its resource version is part of it.
+// withPriority returns the whole object with the class, including its resource version.
 func (o podsObject) withPriority(class string) (json.RawMessage, error) {
 	object, err := decode(o.raw)
 	if err != nil {

@@ -212,7 +212,7 @@ func TestTheHostsOfMDSAreThoseWhereTheFilesystemsOwnAreReady(t *testing.T) {
 		t.Errorf("%v: %q", err, facts.Hosts)
 	}
 	said, err := pods.MDSPods(t.Context(), mdsOfShared)
-	if want := []string{"a runs on n2", "b runs on n1", "c runs on n2", "d is not ready on n3", "e is on no node"}; err != nil || !slices.Equal(said, want) {
+	if want := []string{"a runs on n2", "b runs on n1", "c runs on n2", "d is not ready on n3", "e has no node yet"}; err != nil || !slices.Equal(said, want) {
 		t.Errorf("%v: %q", err, said)
 	}
 }
@@ -269,8 +269,8 @@ func TestAWorkloadIsRolledOutWhenItsNewPodsAreAvailable(t *testing.T) {
 	}{
 		"rolled out":          {deployment, workloadOf("rook-ceph-osd", ""), ""},
 		"without replicas":    {deployment, `{"spec":{"replicas":0},"status":{"observedGeneration":1}}`, ""},
-		"not seen":            {deployment, strings.Replace(workloadOf("rook-ceph-osd", ""), `"observedGeneration":1`, `"observedGeneration":0`, 1), "its controller has not seen the change"},
-		"an old pod":          {deployment, strings.Replace(workloadOf("rook-ceph-osd", ""), `"replicas":1,"updated`, `"replicas":2,"updated`, 1), "there are 2 pods, and should be 1"},
+		"not seen":            {deployment, strings.Replace(workloadOf("rook-ceph-osd", ""), `"observedGeneration":1`, `"observedGeneration":0`, 1), "its controller has not seen the change yet"},
+		"an old pod":          {deployment, strings.Replace(workloadOf("rook-ceph-osd", ""), `"replicas":1,"updated`, `"replicas":2,"updated`, 1), "there are 2 pods, want 1"},
 		"unavailable":         {deployment, `{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1}}`, "1 of 1 pods are new, and 0 are available"},
 		"on all nodes":        {daemonSet, `{"status":{"observedGeneration":1,"desiredNumberScheduled":3,"updatedNumberScheduled":3,"numberAvailable":3}}`, ""},
 		"on two of the nodes": {daemonSet, `{"status":{"observedGeneration":1,"desiredNumberScheduled":3,"updatedNumberScheduled":2,"numberAvailable":3}}`, "2 of 3 pods are new, and 3 are available"},
@@ -284,7 +284,7 @@ func TestAWorkloadIsRolledOutWhenItsNewPodsAreAvailable(t *testing.T) {
 	objects, pods := installedPods("v1.0.4")
 	objects.Put(deploymentRef("osd-0"), `{"metadata":{"labels":{"app":"rook-ceph-osd"}}}`)
 	objects.Put(deploymentRef("osd-1"), workloadOf("rook-ceph-osd", ""))
-	for of, want := range map[string]string{"osd-0": "", "osd-1": "Deployment rook-ceph/osd-0 is not rolled out: its controller has not seen the change"} {
+	for of, want := range map[string]string{"osd-0": "", "osd-1": "Deployment rook-ceph/osd-0 is not rolled out: its controller has not seen the change yet"} {
 		if lacks, err := pods.OthersRolledOut(t.Context(), journal.RookWorkload(journal.KindDeployment, of), "osd"); err != nil || lacks != want {
 			t.Errorf("before %s: %v: %q", of, err, lacks)
 		}
@@ -296,7 +296,7 @@ func TestAWorkloadIsRolledOutWhenItsNewPodsAreAvailable(t *testing.T) {
 
 func TestOnlyTheOnePriorityClassIsCreatedAndNoneReplaced(t *testing.T) {
 	objects, pods := installedPods("v1.0.4")
-	if err := pods.CreatePriorityClass(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "EKCO creates none but node-critical") {
+	if err := pods.CreatePriorityClass(t.Context(), "mine"); err == nil || !strings.Contains(err.Error(), "EKCO creates only node-critical") {
 		t.Errorf("a user's: %v", err)
 	}
 	for range 2 {

@@ -12,19 +12,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// prioritized are the values of the label app of the Deployments that are to have a priority
-// class.
+// prioritized are the values of label app of the Deployments that get a priority class.
 var prioritized = []string{OSDApp, mdsApp, "rook-ceph-mgr", "rook-ceph-mon"}
 
-// NodeCritical is the priority class that EKCO creates where it is configured and missing.
+// NodeCritical is the priority class that EKCO creates if it is configured and missing.
 const (
 	NodeCritical      = "node-critical"
 	nodeCriticalValue = 1_000_000_000
 )
 
-// Workloads returns the workloads of a Rook that is there whose pods are to have a priority
-// class, by their names: the Deployments of its daemons, and the DaemonSet of its agent if
-// it has one.
+// Workloads returns the workloads whose pods get a priority class: the Deployments of Rook's daemons, and the
+// DaemonSet of its agent if there is one.
 func (p *Pods) Workloads(ctx context.Context) (map[journal.Subject]journal.RookPodsFacts, error) {
 	found := map[journal.Subject]journal.RookPodsFacts{}
 	deployments, err := p.deployments(ctx)
@@ -48,7 +46,7 @@ func (p *Pods) Workloads(ctx context.Context) (map[journal.Subject]journal.RookP
 	return found, nil
 }
 
-// deployments returns all of Rook's namespace.
+// deployments returns all Deployments of Rook's namespace.
 func (p *Pods) deployments(ctx context.Context) ([]podsObject, error) {
 	ref := kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: Namespace}
 	list, err := p.objects.ListObjects(ctx, ref, "", "")
@@ -64,20 +62,20 @@ func (p *Pods) deployments(ctx context.Context) ([]podsObject, error) {
 	return found, nil
 }
 
-// rollout is what a controller says of its workload.
+// rollout is the status that a controller reports for its workload.
 type rollout struct {
 	ObservedGeneration int64 `json:"observedGeneration"`
-	// Those of a Deployment.
+	// Of a Deployment.
 	Replicas  int `json:"replicas"`
 	Updated   int `json:"updatedReplicas"`
 	Available int `json:"availableReplicas"`
-	// Those of a DaemonSet.
+	// Of a DaemonSet.
 	Desired         int `json:"desiredNumberScheduled"`
 	UpdatedOnNodes  int `json:"updatedNumberScheduled"`
 	NumberAvailable int `json:"numberAvailable"`
 }
 
-// unrolled says what the workload lacks to be rolled out, or "".
+// unrolled returns why the workload is not rolled out, or "".
 func (o podsObject) unrolled(kind string) string {
 	wanted, now := 1, o.Status
 	if o.Spec.Replicas != nil {
@@ -88,16 +86,16 @@ func (o podsObject) unrolled(kind string) string {
 	}
 	switch {
 	case now.ObservedGeneration < o.Metadata.Generation:
-		return "its controller has not seen the change"
+		return "its controller has not seen the change yet"
 	case now.Updated < wanted, now.Available < wanted:
 		return fmt.Sprintf("%d of %d pods are new, and %d are available", now.Updated, wanted, now.Available)
 	case now.Replicas > wanted:
-		return fmt.Sprintf("there are %d pods, and should be %d", now.Replicas, wanted)
+		return fmt.Sprintf("there are %d pods, want %d", now.Replicas, wanted)
 	}
 	return ""
 }
 
-// RolledOut reads a workload live, and says what it lacks to be rolled out, or "".
+// RolledOut reads a workload live, and returns why it is not rolled out, or "".
 func (p *Pods) RolledOut(ctx context.Context, of journal.Subject) (facts journal.RookPodsFacts, lacks string, err error) {
 	object, err := p.object(ctx, of)
 	if err != nil {
@@ -106,8 +104,8 @@ func (p *Pods) RolledOut(ctx context.Context, of journal.Subject) (facts journal
 	return object.facts(Installed{}, of), object.unrolled(of.Kind), nil
 }
 
-// OthersRolledOut says which other Deployment of the same daemon is not rolled out, and what it
-// lacks, or "".
+// OthersRolledOut names another Deployment of the same daemon that is not rolled out, with the reason, or
+// returns "".
 func (p *Pods) OthersRolledOut(ctx context.Context, of journal.Subject, daemon string) (lacks string, err error) {
 	deployments, err := p.deployments(ctx)
 	if err != nil {
@@ -140,15 +138,14 @@ func (p *Pods) HasPriorityClass(ctx context.Context, name string) (bool, error) 
 	return err == nil, err
 }
 
-// CreatePriorityClass creates [NodeCritical]. One that is there stays as it is; no other is
-// EKCO's to make.
+// CreatePriorityClass creates [NodeCritical], and no other. It keeps an existing class.
 func (p *Pods) CreatePriorityClass(ctx context.Context, name string) error {
 	if name != NodeCritical {
-		return fmt.Errorf("create the priority class %s: EKCO creates none but %s; create it, or configure another", name, NodeCritical)
+		return fmt.Errorf("create the priority class %s: EKCO creates only %s; create it, or configure another", name, NodeCritical)
 	}
 	class, err := json.Marshal(map[string]any{
 		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]string{"name": name},
-		"value": nodeCriticalValue, "description": "Pods of Rook that a node with storage cannot do without.",
+		"value": nodeCriticalValue, "description": "Pods of Rook that a node with storage needs.",
 	})
 	if err != nil {
 		return err

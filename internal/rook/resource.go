@@ -40,19 +40,19 @@ type replicated struct {
 	RequireSafe      bool   `json:"requireSafeReplicaSize"`
 }
 
-// poolSection is what a pool is asked to be.
+// poolSection is the wanted state of a pool.
 type poolSection struct {
 	Replicated    *replicated `json:"replicated"`
 	FailureDomain string      `json:"failureDomain"`
 	CrushRoot     string      `json:"crushRoot"`
 	DeviceClass   string      `json:"deviceClass"`
-	// Name is what the pool is called instead of what Rook calls it: of a CephBlockPool as it is,
-	// of a CephFilesystem's data pool after the filesystem's name.
+	// Name overrides Rook's name of the pool: for a CephBlockPool as it is, for a CephFilesystem's data pool
+	// after the filesystem's name.
 	Name string `json:"name"`
 }
 
-// size is how many copies a pool keeps whose copies can be on any hosts, one on each; zero
-// for another pool, which may have fewer places than there are hosts.
+// size is the number of copies of a pool that may put one on any host; 0 for other pools, which may have fewer
+// places than there are hosts.
 func (p poolSection) size() int {
 	anywhere := p.CrushRoot == "" && p.DeviceClass == "" && slices.Contains([]string{"", "host", "osd"}, p.FailureDomain)
 	if r := p.Replicated; anywhere && r != nil && r.PerFailureDomain <= 1 && r.SubFailureDomain == "" {
@@ -61,7 +61,7 @@ func (p poolSection) size() int {
 	return 0
 }
 
-// storageSection keeps the nodes as they are written: a patch tests them.
+// storageSection keeps the nodes unparsed: a patch tests them.
 type storageSection struct {
 	UseAllNodes *bool             `json:"useAllNodes"`
 	Nodes       []json.RawMessage `json:"nodes"`
@@ -70,7 +70,7 @@ type storageSection struct {
 
 func (s *storageSection) allNodes() bool { return s.UseAllNodes != nil && *s.UseAllNodes }
 
-// hostnames returns those of the nodes that are listed, in order.
+// hostnames returns the sorted names of the listed nodes.
 func (s *storageSection) hostnames() (names []string) {
 	for _, entry := range s.Nodes {
 		var node struct {
@@ -84,7 +84,7 @@ func (s *storageSection) hostnames() (names []string) {
 	return slices.Compact(names)
 }
 
-// mgrs returns how many mgrs are asked for, zero where nobody says: Rook has one then.
+// mgrs returns the wanted number of mgrs, 0 if unset: then Rook runs one.
 func (o resourceObject) mgrs() int {
 	if o.Spec.Mgr == nil {
 		return 0
@@ -92,7 +92,7 @@ func (o resourceObject) mgrs() int {
 	return max(0, o.Spec.Mgr.Count)
 }
 
-// pools returns those that keep copies on any hosts, by the places of their sizes.
+// pools returns the pools that may put copies on any host, by the paths of their sizes.
 func (o resourceObject) pools() map[string]*poolSection {
 	all := map[string]*poolSection{"/spec": &o.Spec.poolSection, "/spec/metadataPool": o.Spec.MetadataPool, "/spec/dataPool": o.Spec.DataPool}
 	for i, data := range o.Spec.DataPools {
@@ -107,7 +107,7 @@ func (o resourceObject) pools() map[string]*poolSection {
 	return pools
 }
 
-// redundant returns the places of sizes that Rook takes only from 2 on.
+// redundant returns the paths of the sizes for which Rook requires at least 2.
 func (o resourceObject) redundant() (places []string) {
 	for place, pool := range o.pools() {
 		if pool.Replicated.RequireSafe {
@@ -118,7 +118,7 @@ func (o resourceObject) redundant() (places []string) {
 	return places
 }
 
-// names returns those that the pools are given, as Ceph has them.
+// names returns the names that override Rook's, as Ceph has them.
 func (o resourceObject) names() (names journal.RookNames) {
 	for place, pool := range o.pools() {
 		if pool.Name == "" {
@@ -135,8 +135,7 @@ func (o resourceObject) names() (names journal.RookNames) {
 	return names
 }
 
-// numbers returns those that EKCO may change, by their places. Rook before 1.9 has one mgr
-// whatever is asked for.
+// numbers returns the numbers that EKCO may change, by their paths. Rook before 1.9 always runs one mgr.
 func (o resourceObject) numbers(version Version) map[string]int {
 	numbers := map[string]int{}
 	count := func(place string, of *counted) {
@@ -157,7 +156,7 @@ func (o resourceObject) numbers(version Version) map[string]int {
 	return numbers
 }
 
-// facts of what is being deleted, or of a Ceph that runs elsewhere, leave nothing to change.
+// facts returns the facts. If the object is being deleted, or Ceph runs elsewhere, there is nothing to change.
 func (o resourceObject) facts(version Version) journal.RookFacts {
 	if o.Metadata.DeletionTimestamp != "" || o.Spec.External.Enable {
 		return journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation}

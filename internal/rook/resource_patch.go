@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// patch changes nothing at all if what it changes is otherwise by then.
+// patch returns a patch that changes nothing if any value differs from what was read.
 func (o resourceObject) patch(change journal.RookChange) []kube.PatchOp {
 	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: o.Metadata.UID}}
 	for _, place := range slices.Sorted(maps.Keys(change.Numbers)) {
@@ -29,8 +29,7 @@ func (o resourceObject) patch(change journal.RookChange) []kube.PatchOp {
 	return patch
 }
 
-// patchMgrs sets a number where there is none, the only one of which that says anything: there is
-// nothing of it to test, so that nothing else may have changed either.
+// patchMgrs sets a missing number. A missing field cannot be tested, so the patch tests the resource version.
 func (o resourceObject) patchMgrs(count int) []kube.PatchOp {
 	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: o.Metadata.ResourceVersion}}
 	if o.Spec.Mgr == nil {
@@ -39,14 +38,14 @@ func (o resourceObject) patchMgrs(count int) []kube.PatchOp {
 	return append(patch, kube.PatchOp{Op: "add", Path: journal.RookMgrs, Value: count})
 }
 
-// everyVersion has all numbers.
+// everyVersion is a version in which all numbers can change.
 var everyVersion = Version{Known: true, Major: 1, Minor: 9}
 
-// storageNodes is where nodes are listed.
+// storageNodes is the path of the list of nodes.
 const storageNodes = "/spec/storage/nodes"
 
-// patchStorage lists the nodes that are not, and has no others used. Where a field is missing
-// there is nothing of it to test, so that nothing else may have changed either.
+// patchStorage adds the missing nodes, and makes Rook use only listed ones. If a field is missing, it cannot be
+// tested, so the patch tests the resource version.
 func (o resourceObject) patchStorage(nodes []journal.RookNode) []kube.PatchOp {
 	storage := o.Spec.Storage
 	var patch []kube.PatchOp

@@ -11,15 +11,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Resources reads and changes Rook's custom resources, of which EKCO may only get and patch
-// those that it knows by name. Errors are those of package kube.
+// Resources reads and changes Rook's custom resources. EKCO may get and patch only those whose names it knows.
+// Errors are those of package kube.
 type Resources interface {
-	// ReadResource reads one live. It returns kube.ErrNotFound also where the CRD is
-	// missing.
+	// ReadResource reads a resource live. It returns kube.ErrNotFound also if the CRD is missing.
 	ReadResource(ctx context.Context, of journal.Subject) (journal.RookFacts, error)
-	// ChangeResource makes the change in the object of that UID, and returns what it is
-	// then. What is already so stays. It returns kube.ErrConflict, and nothing is changed,
-	// when a number is neither what it was nor what it shall be.
+	// ChangeResource makes the change in the object with that UID, and returns the new facts. It keeps what is
+	// already as requested. It returns kube.ErrConflict and changes nothing if a number has neither its old nor
+	// its new value.
 	ChangeResource(ctx context.Context, of journal.Subject, change journal.RookChange) (journal.RookFacts, error)
 }
 
@@ -77,7 +76,7 @@ func (c *Custom) ReadResource(ctx context.Context, of journal.Subject) (journal.
 	return c.complete(ctx, of, read)
 }
 
-// complete adds the version to what was read of the CephCluster.
+// complete adds Rook's version to the facts of the CephCluster.
 func (c *Custom) complete(ctx context.Context, of journal.Subject, read resourceObject) (journal.RookFacts, error) {
 	if of.Kind != journal.RookCluster.Kind {
 		return read.facts(Version{}), nil
@@ -140,20 +139,20 @@ func (c *Custom) changeResource(ctx context.Context, of journal.Subject, change 
 	return c.changed(ctx, of, change, raw, err)
 }
 
-// mayChange returns an error if the change was meant for another object, or for another state of it.
+// mayChange returns an error if the object was replaced or has changed.
 func mayChange(ref kube.Ref, of journal.Subject, now resourceObject, facts journal.RookFacts, change journal.RookChange) error {
 	switch {
 	case now.Metadata.UID != of.UID:
-		return fmt.Errorf("change %s: %w: it has UID %s, not %s; it was left alone", ref, kube.ErrOtherUID, now.Metadata.UID, of.UID)
+		return fmt.Errorf("change %s: %w: it has UID %s, not %s; nothing was changed", ref, kube.ErrOtherUID, now.Metadata.UID, of.UID)
 	case change.Moved(facts) != "":
-		return fmt.Errorf("change %s: %w: somebody else changed it: %s; it was left alone", ref, kube.ErrConflict, change.Moved(facts))
+		return fmt.Errorf("change %s: %w: another client changed it: %s; nothing was changed", ref, kube.ErrConflict, change.Moved(facts))
 	case len(change.Nodes) > 0 && now.Spec.Storage == nil:
-		return fmt.Errorf("change %s: %w: it has no storage section any more; it was left alone", ref, kube.ErrConflict)
+		return fmt.Errorf("change %s: %w: it no longer has a storage section; nothing was changed", ref, kube.ErrConflict)
 	}
 	return nil
 }
 
-// changed reads the answer to a patch. A webhook can have made something else of it.
+// changed reads the answer to a patch, in which a webhook may have changed the object.
 func (c *Custom) changed(ctx context.Context, of journal.Subject, change journal.RookChange, raw json.RawMessage, err error) (journal.RookFacts, error) {
 	now, err := decodeResource(ResourceRef(of), raw, err)
 	if err != nil {
@@ -161,7 +160,7 @@ func (c *Custom) changed(ctx context.Context, of journal.Subject, change journal
 	}
 	facts, err := c.complete(ctx, of, now)
 	if lacks := change.Lacks(facts); err == nil && lacks != "" {
-		err = fmt.Errorf("change %s: the API server made something else of it: %s; look for a webhook that changes %s", ResourceRef(of), lacks, plurals[of.Kind])
+		err = fmt.Errorf("change %s: the API server stored something else: %s; look for a webhook that changes %s", ResourceRef(of), lacks, plurals[of.Kind])
 	}
 	return facts, err
 }

@@ -127,7 +127,7 @@ func TestTheVersionIsPartOfTheCluster(t *testing.T) {
 	objects.Put(OperatorRef(), operatorTagged("v1.8.9"))
 	read("v1.8.9", "", 1) // has one mgr
 	objects.Put(OperatorRef(), operatorTagged("mine"))
-	read("", `the tag of image "docker.io/rook/ceph:mine" of Deployment rook-ceph/rook-ceph-operator is no version`, 1)
+	read("", `the tag of image "docker.io/rook/ceph:mine" of Deployment rook-ceph/rook-ceph-operator is not a version`, 1)
 	objects.Put(NamespaceRef(), `{}`)
 	objects.Forbid("get deployments")
 	read("", "forbidden", 1)

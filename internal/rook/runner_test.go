@@ -44,7 +44,7 @@ func (u *upgrading) Exec(context.Context, Pod, []string) (stdout, stderr []byte,
 func TestRooksVersionIsAskedForOnceAMinuteAndWhatIsUnknownEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &upgrading{}
-		version := (&remembered{api: api}).ask
+		version := (&cachedVersion{api: api}).ask
 		want := func(want Version, asked int) {
 			t.Helper()
 			got, err := version(t.Context())
@@ -107,7 +107,7 @@ func TestThoseWhoNeedTheVersionAtTheSameTimeShareOneQuestion(t *testing.T) {
 			"known": {Present: true, Version: Version{Known: true, Major: 1}}, "unknown": {Present: true}, "no Rook": {},
 		} {
 			api := &upgrading{found: found, takes: time.Second}
-			version := &remembered{api: api}
+			version := &cachedVersion{api: api}
 			var asking sync.WaitGroup
 			for range 8 {
 				asking.Go(func() {
@@ -127,7 +127,7 @@ func TestThoseWhoNeedTheVersionAtTheSameTimeShareOneQuestion(t *testing.T) {
 func TestWhoGivesUpTheQuestionForTheVersionSpoilsNothingForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &upgrading{found: Installation{Present: true, Version: Version{Known: true, Major: 1}}, takes: time.Second}
-		version := &remembered{api: api}
+		version := &cachedVersion{api: api}
 		impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		var asking sync.WaitGroup

@@ -32,8 +32,7 @@ func (c *Client) cephCluster(ctx context.Context) (cephCluster, error) {
 	return cluster, err
 }
 
-// find returns the index and the name of the first listed node of any of the
-// names, or -1.
+// find returns the index and name of the first listed node with any of the names, or -1.
 func (c cephCluster) find(names ...string) (int, string) {
 	for i, entry := range c.Spec.Storage.Nodes {
 		var node struct {
@@ -62,7 +61,7 @@ func (c *Client) StorageNode(ctx context.Context, names ...string) (StorageNode,
 	return node, nil
 }
 
-// errMoved says that the list changed between the look at it and the patch.
+// errMoved: the list changed between the read and the patch.
 var errMoved = errors.New("the list of storage nodes changes too often")
 
 // RemoveStorageNode implements [API].
@@ -78,7 +77,7 @@ func (c *Client) RemoveStorageNode(ctx context.Context, node StorageNode) (json.
 	if !errors.Is(err, errMoved) {
 		return removed, err
 	}
-	return nil, fmt.Errorf("take node %s off CephCluster %s/%s: %w: %w; it is tried again",
+	return nil, fmt.Errorf("take node %s off CephCluster %s/%s: %w: %w; EKCO tries again",
 		node.Name, Namespace, ClusterName, kube.ErrConflict, errMoved)
 }
 
@@ -112,7 +111,7 @@ func (c *Client) AddStorageNode(ctx context.Context, node StorageNode) error {
 	if !errors.Is(err, errMoved) {
 		return err
 	}
-	return fmt.Errorf("put node %s back on CephCluster %s/%s: %w: %w; it is tried again",
+	return fmt.Errorf("put node %s back on CephCluster %s/%s: %w: %w; EKCO tries again",
 		node.Name, Namespace, ClusterName, kube.ErrConflict, errMoved)
 }
 
@@ -143,8 +142,8 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// patchOut removes the entry at an index only if it is still there and the list
-// is still in use. It returns errMoved when it is not.
+// patchOut removes the entry at an index only if it is still there and the list is still in use; otherwise it
+// returns errMoved.
 func (c *Client) patchOut(ctx context.Context, clusterUID string, index int, entry json.RawMessage) error {
 	path := "/spec/storage/nodes/" + strconv.Itoa(index)
 	return c.patch(ctx,
@@ -154,8 +153,7 @@ func (c *Client) patchOut(ctx context.Context, clusterUID string, index int, ent
 	)
 }
 
-// patch changes the CephCluster. It returns errMoved when a test in the patch
-// fails.
+// patch changes the CephCluster. It returns errMoved if a test in the patch fails.
 func (c *Client) patch(ctx context.Context, operations ...operation) error {
 	patch, err := json.Marshal(operations)
 	if err != nil {
@@ -166,7 +164,7 @@ func (c *Client) patch(ctx context.Context, operations ...operation) error {
 	err = c.rest.Patch(types.JSONPatchType).AbsPath(cephClusters.path(ClusterName)...).Body(patch).Do(ctx).Error()
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Code == http.StatusUnprocessableEntity {
-		// This is how the API server says that a test failed.
+		// The API server answers so if a test failed.
 		return fmt.Errorf("%w: %w", errMoved, err)
 	}
 	return call{"patch", "cephclusters", ClusterName}.fail(err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Version is a version of Rook. The zero value means that it is not known.
+// Version is a version of Rook. The zero value means unknown.
 type Version struct {
 	Known               bool
 	Major, Minor, Patch int
@@ -23,8 +23,8 @@ func (v Version) String() string {
 	return fmt.Sprintf("v%d.%d.%d", v.Major, v.Minor, v.Patch)
 }
 
-// AtLeast reports whether the version is known and not older than that. What
-// follows the numbers does not count: kURL's "v1.0.4-14.2.21" is a 1.0.4.
+// AtLeast reports whether the version is known and not older than this one. It ignores what follows the
+// numbers: kURL's "v1.0.4-14.2.21" is 1.0.4.
 func (v Version) AtLeast(major, minor, patch int) bool {
 	if !v.Known {
 		return false

@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// ScaleDown implements [API]. kURL's permissions allow neither a patch nor the
-// scale subresource, so the whole object is read and written.
+// ScaleDown implements [API]. kURL's permissions allow neither a patch nor the scale subresource, so it reads
+// and replaces the whole object.
 func (c *Client) ScaleDown(ctx context.Context, name, uid string) error {
 	return kube.Retry(kube.ErrConflict, func() error { return c.scaleDown(ctx, name, uid) })
 }
@@ -48,7 +48,7 @@ func (c *Client) scaleDown(ctx context.Context, name, uid string) error {
 	return call{"update", "deployments", name}.fail(err)
 }
 
-// decode keeps numbers as they are written.
+// decode keeps the notation of numbers.
 func decode(raw []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -58,14 +58,14 @@ func decode(raw []byte) (map[string]any, error) {
 }
 
 func otherUID(this call, has any, wanted string) error {
-	return fmt.Errorf("%s: %w: it has UID %v, not %s; it was left alone", this, kube.ErrOtherUID, has, wanted)
+	return fmt.Errorf("%s: %w: it has UID %v, not %s; nothing was changed", this, kube.ErrOtherUID, has, wanted)
 }
 
 // DeleteDeployment implements [API].
 func (c *Client) DeleteDeployment(ctx context.Context, name, uid string) error {
 	this := call{"delete", "deployments", name}
 	if uid == "" {
-		return fmt.Errorf("%s: its UID is not known; nothing is deleted by name alone", this)
+		return fmt.Errorf("%s: its UID is unknown; EKCO deletes nothing by name alone", this)
 	}
 	expected, background := types.UID(uid), metav1.DeletePropagationBackground
 	body, err := json.Marshal(metav1.DeleteOptions{
@@ -83,7 +83,7 @@ func (c *Client) DeleteDeployment(ctx context.Context, name, uid string) error {
 	if !errors.Is(err, kube.ErrConflict) {
 		return err
 	}
-	// The precondition did not hold. Look why.
+	// The precondition failed: find out why.
 	live, readErr := c.deployment(ctx, name)
 	switch {
 	case errors.Is(readErr, kube.ErrNotFound):

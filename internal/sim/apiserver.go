@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// APIServer is what a test can do to a Kubernetes API. Make one with
-// [NewAPIServer]. Its methods are safe for concurrent use.
+// APIServer controls a simulated Kubernetes API. Make one with [NewAPIServer]. Its methods are safe for
+// concurrent use.
 type APIServer struct {
 	Controls
 
@@ -23,17 +23,17 @@ func NewAPIServer() APIServer {
 	return APIServer{Controls: NewControls(kube.ErrUnavailable), forbidden: make(map[string]bool)}
 }
 
-// Outage takes the API away, or brings it back.
+// Outage stops the API, or starts it again.
 func (a *APIServer) Outage(down bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.outage = down
 }
 
-// Forbid takes permissions away.
+// Forbid removes permissions.
 func (a *APIServer) Forbid(verbs ...string) { a.permit(true, verbs) }
 
-// Allow gives permissions back.
+// Allow restores permissions.
 func (a *APIServer) Allow(verbs ...string) { a.permit(false, verbs) }
 
 func (a *APIServer) permit(forbid bool, verbs []string) {
@@ -44,7 +44,7 @@ func (a *APIServer) permit(forbid bool, verbs []string) {
 	}
 }
 
-// Reach takes the time of a call and says why it does not get through, if so.
+// Reach takes the time of a call, and returns an error if it does not reach the API.
 func Reach(ctx context.Context, a *APIServer, verb string) error {
 	if err := Pass(ctx, &a.Controls); err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
@@ -60,7 +60,7 @@ func Reach(ctx context.Context, a *APIServer, verb string) error {
 	return nil
 }
 
-// Change is [Do] for a call that has to get through first.
+// Change is [Do] for a call that must reach the API first.
 func Change(ctx context.Context, a *APIServer, verb, effect string, f func() (changed bool, err error)) error {
 	if err := Reach(ctx, a, verb); err != nil {
 		return err

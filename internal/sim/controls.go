@@ -8,22 +8,18 @@ import (
 	"time"
 )
 
-// Effect is a change that a caller asked for and that got through.
+// Effect is a change by a call that reached the simulation.
 type Effect struct {
 	Name string
-	// Changed is false when everything was already as it should be, or when the
-	// change was refused.
+	// Changed is false if the call changed nothing, or was refused.
 	Changed bool
 }
 
-// Controls are a test's hold on a simulation. Make them with [NewControls]. The
-// methods are safe for concurrent use; the fields must be set before the first
-// call.
+// Controls control a simulation. Make them with [NewControls]. The methods are safe for concurrent use; the
+// fields must be set before the first call.
 type Controls struct {
-	// BeforeEffect and AfterEffect, when set, are called around each call that
-	// changes something, with the effect's name, which is the simulation's to
-	// choose. They are called outside of all locks, and only when the call gets
-	// through.
+	// BeforeEffect and AfterEffect, if set, are called around each change that reaches the simulation, with the
+	// effect's name, which the simulation chooses. They are called without locks.
 	BeforeEffect, AfterEffect func(effect string)
 
 	unavailable error
@@ -34,21 +30,20 @@ type Controls struct {
 	latency time.Duration
 }
 
-// NewControls returns controls of a simulation that answers at once. The error
-// is what a caller sees whose answer was lost.
+// NewControls returns controls of a simulation that answers at once. The caller of a lost answer gets the error
+// unavailable.
 func NewControls(unavailable error) Controls {
 	return Controls{unavailable: unavailable, lost: make(map[string]bool)}
 }
 
-// Effects returns what got through, in order.
+// Effects returns the effects, in order.
 func (c *Controls) Effects() []Effect {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.effects)
 }
 
-// Count returns how many calls of an effect got through, whether or not they
-// changed anything.
+// Count returns how often an effect occurred, whether or not it changed anything.
 func (c *Controls) Count(effect string) int {
 	count := 0
 	for _, e := range c.Effects() {
@@ -59,29 +54,29 @@ func (c *Controls) Count(effect string) int {
 	return count
 }
 
-// LoseAnswer makes the next call of an effect happen and then fail, as when the
-// connection breaks before the answer arrives.
+// LoseAnswer makes the next call of an effect happen and then fail, as if the connection broke before the
+// answer.
 func (c *Controls) LoseAnswer(effect string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lost[effect] = true
 }
 
-// SetLatency makes every call take that long.
+// SetLatency sets the duration of every call.
 func (c *Controls) SetLatency(latency time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.latency = latency
 }
 
-// Set sets what a lock guards.
+// Set sets a field under its lock.
 func Set[T any](guard sync.Locker, field *T, value T) {
 	guard.Lock()
 	defer guard.Unlock()
 	*field = value
 }
 
-// Pass takes the time of a call. Its error is the context's.
+// Pass waits for the latency of a call. Its error is the context's.
 func Pass(ctx context.Context, c *Controls) error {
 	c.mu.Lock()
 	latency := c.latency
@@ -89,7 +84,7 @@ func Pass(ctx context.Context, c *Controls) error {
 	return Wait(ctx, latency)
 }
 
-// Wait lets time pass. Its error is the context's, also when no time passes.
+// Wait waits. It returns the context's error, even if span is zero.
 func Wait(ctx context.Context, span time.Duration) error {
 	if span > 0 {
 		timer := time.NewTimer(span)
@@ -102,8 +97,7 @@ func Wait(ctx context.Context, span time.Duration) error {
 	return ctx.Err()
 }
 
-// Do runs f, which changes the simulation, between the hooks, and records it.
-// Who sees the change can see the effect recorded as well: f must not use the
+// Do runs f, which changes the simulation, between the hooks, and records it in one step: f must not use the
 // controls. The error names the call; it is that of f unless the answer is lost.
 func Do(c *Controls, call, effect string, f func() (changed bool, err error)) error {
 	if c.BeforeEffect != nil {

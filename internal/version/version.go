@@ -1,4 +1,4 @@
-// Package version says which EKCO this is.
+// Package version has the version of this EKCO.
 package version
 
 import (
@@ -14,12 +14,11 @@ var (
 	gitSHA  = ""
 )
 
-// Info is what a binary knows of its origin.
+// Info is the origin of a binary.
 type Info struct {
 	// Version is a semantic version with a leading v.
 	Version string `json:"version"`
-	// GitSHA is the commit, shortened to 12 digits, with "-dirty" if the tree
-	// had changes; empty if it is not known.
+	// GitSHA is the commit, shortened to 12 digits, with "-dirty" if the tree had changes; empty if unknown.
 	GitSHA string `json:"git_sha,omitempty"`
 	Go     string `json:"go"`
 	// Platform is os/architecture.
@@ -60,7 +59,7 @@ func commit() string {
 	return revision + dirty
 }
 
-// String returns the version line of the bare command.
+// String returns the version line.
 func (i Info) String() string {
 	if i.GitSHA == "" {
 		return fmt.Sprintf("EKCO %s (%s, %s)", i.Version, i.Go, i.Platform)

@@ -106,7 +106,7 @@ func (c *Cluster) ReadWithin(pool, object string, limit time.Duration) (string, 
 }
 
 // Runner runs commands on this machine, as an exec in a pod would. It implements
-// Conversing of internal/ceph.
+// InteractiveRunner of internal/ceph.
 type Runner struct{}
 
 // OneByOne is a Runner that cannot converse.
@@ -120,18 +120,18 @@ func (OneByOne) Run(ctx context.Context, argv []string) (stdout, stderr []byte, 
 // Run implements the Runner of internal/ceph.
 func (Runner) Run(ctx context.Context, argv []string) (stdout, stderr []byte, exitCode int, err error) {
 	var out, problems bytes.Buffer
-	exitCode, err = Runner{}.Converse(ctx, "", argv, nil, &out, &problems)
+	exitCode, err = Runner{}.Interact(ctx, "", argv, nil, &out, &problems)
 	if ctx.Err() != nil {
 		return nil, nil, 0, ctx.Err()
 	}
 	return out.Bytes(), problems.Bytes(), exitCode, err
 }
 
-// Where implements Conversing of internal/ceph.
-func (Runner) Where(context.Context) (string, error) { return "this machine", nil }
+// Place implements InteractiveRunner of internal/ceph.
+func (Runner) Place(context.Context) (string, error) { return "this machine", nil }
 
-// Converse implements Conversing of internal/ceph.
-func (Runner) Converse(ctx context.Context, _ string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
+// Interact implements InteractiveRunner of internal/ceph.
+func (Runner) Interact(ctx context.Context, _ string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	// timeout(1) passes SIGTERM on to what it started.

@@ -44,7 +44,7 @@ func testStuckWithoutThirdHost(t *testing.T, c *ceph.Cluster) {
 		return is
 	})
 	// A mgr that starts slowly has made a pool of its own before it hears that it shall not.
-	if !strings.HasPrefix(why, "pool replicapool wants 3 copies on different hosts, with only 2 left; all ") ||
+	if !strings.HasPrefix(why, "pool replicapool needs 3 copies on different hosts; only 2 are left; all ") ||
 		!strings.Contains(why, " placement groups are active") {
 		t.Errorf("it says %q", why)
 	}

@@ -27,11 +27,11 @@ func (r *counting) Run(ctx context.Context, argv []string) (stdout, stderr []byt
 	return r.Runner.Run(ctx, argv)
 }
 
-func (r *counting) Converse(ctx context.Context, place string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
+func (r *counting) Interact(ctx context.Context, place string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int, err error) {
 	r.mu.Lock()
 	r.talks++
 	r.mu.Unlock()
-	return r.Runner.Converse(ctx, place, argv, stdin, stdout, stderr)
+	return r.Runner.Interact(ctx, place, argv, stdin, stdout, stderr)
 }
 
 // count returns how many processes were run for questions.

@@ -42,7 +42,7 @@ func (w *wholeCluster) automatic(t *testing.T) {
 	if _, released := o.heldFor(node); !released {
 		t.Error("the end of the hold is not on record")
 	}
-	o.wantOnRecord(node, "Ceph cannot recover by itself: pool few wants 3 copies on different hosts, with only 2 left")
+	o.wantOnRecord(node, "Ceph cannot recover by itself: pool few needs 3 copies on different hosts; only 2 are left")
 	asked, _ := o.purges()
 	if request := decode[*journal.ActionRequested](t, asked[node]); request.Manual {
 		t.Error("the purge counts as asked for by a person")

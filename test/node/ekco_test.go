@@ -277,7 +277,7 @@ func reportsTheNode(t *testing.T, w *world) {
 	}
 	defer func() { _ = w.node.command("rm", unread).Run() }() // later scenes do not care
 	output, code := w.ekco(t, "node-report", "real-1")
-	if code != 1 || !strings.Contains(output, "open "+unread+": permission denied; the report is root without capabilities") || !strings.Contains(output, "GiB of") {
+	if code != 1 || !strings.Contains(output, "open "+unread+": permission denied; the report runs as root without capabilities") || !strings.Contains(output, "GiB of") {
 		t.Errorf("with a file that root needs a capability for: exit %d\n%s", code, output)
 	}
 }

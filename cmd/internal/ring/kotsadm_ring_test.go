@@ -98,7 +98,7 @@ func TestAReinstallWhileReplicasAreAwaitedIsScaledAgain(t *testing.T) {
 		e.join("b", "c")
 		in := e.live(nil)
 		pass(5 * time.Minute)
-		e.says("the status", e.status(in, "table"), "KotsadmReady", "the controller of StatefulSets has not seen the change yet")
+		e.says("the status", e.status(in, "table"), "KotsadmReady", "the StatefulSet controller has not seen the change yet")
 		e.controlled()
 		e.objects.Put(kotsadm.Ref, singleRqlite)
 		e.takes(2*time.Minute, func() bool { return e.replicas(kotsadm.Ref) == 3 })

@@ -144,7 +144,7 @@ func TestAnObjectThatWentBeforeItWasScaledEndsTheAction(t *testing.T) {
 		if open := e.state().OpenActions(); len(open) != 0 || len(e.changes()) != 0 {
 			t.Errorf("open are %+v, changed %q", open, e.changes())
 		}
-		e.says("the history", e.history("tree"), "abandoned", "there is no such object any more")
+		e.says("the history", e.history("tree"), "abandoned", "the object no longer exists")
 		e.says("the status", e.status(in, "table"), "Removed")
 		if err := in.stop(); err != nil {
 			t.Error(err)

@@ -45,11 +45,11 @@ func (c cephs) capability(e *estate) Capability { return c.capabilityOr(e, "") }
 
 // capabilityOr is the capability with the setting for which it is off, unless that is empty.
 func (c cephs) capabilityOr(e *estate, off string) Capability {
-	return c.capabilityOver(rook.NewLately(e), e, off)
+	return c.capabilityOver(rook.NewReadCache(e), e, off)
 }
 
 // capabilityOver is the capability that looks at those objects.
-func (c cephs) capabilityOver(objects *rook.Lately, e *estate, off string) Capability {
+func (c cephs) capabilityOver(objects *rook.ReadCache, e *estate, off string) Capability {
 	custom, changes, policy := rook.NewCustom(objects), &observersrook.Changes{}, copiesOfData
 	policy.Off = off
 	return Capability{

@@ -25,10 +25,10 @@ var (
 func rookPods(e *estate) Capability { return rookPodsOr(e, "") }
 
 // rookPodsOr is the capability with the setting for which it is off, unless that is empty.
-func rookPodsOr(e *estate, off string) Capability { return rookPodsOver(rook.NewLately(e), e, off) }
+func rookPodsOr(e *estate, off string) Capability { return rookPodsOver(rook.NewReadCache(e), e, off) }
 
 // rookPodsOver is the capability that looks at those objects.
-func rookPodsOver(objects *rook.Lately, e *estate, off string) Capability {
+func rookPodsOver(objects *rook.ReadCache, e *estate, off string) Capability {
 	pods, nudge := rook.NewPods(objects), &observers.Nudge{}
 	return Capability{
 		Fsm: fsmrookpods.Capability(), Words: fsmrookpods.Words,
@@ -38,7 +38,7 @@ func rookPodsOver(objects *rook.Lately, e *estate, off string) Capability {
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			return nudge.Over(observersrookpods.New(observersrookpods.Options{
-				Pods: rook.NewPods(objects.Within(75 * time.Second)), Filesystem: "rook-shared-fs", CSIOff: off, MDSOff: off, PriorityOff: off,
+				Pods: rook.NewPods(objects.MaxAge(75 * time.Second)), Filesystem: "rook-shared-fs", CSIOff: off, MDSOff: off, PriorityOff: off,
 				Known: func(kinds ...string) map[journal.Subject]journal.RookPodsFacts { return fsmrookpods.Known(s, kinds...) },
 			})...)
 		},
@@ -195,7 +195,7 @@ func TestTwoCapabilitiesReadEachOfRooksObjectsOnceAnIntervalTogether(t *testing.
 		all.installRook(e)
 		e.policy.enginePolicy = rookPods(e).policyIn(e.policy.enginePolicy)
 		e.list = func() Capabilities {
-			objects := rook.NewLately(e)
+			objects := rook.NewReadCache(e)
 			return Capabilities{e.nodes(), all.capabilityOver(objects, e, ""), rookPodsOver(objects, e, "")}
 		}
 		e.objects.Put(rook.PodsRef(journal.RookOperatorConfig), `{}`)

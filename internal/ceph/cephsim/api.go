@@ -15,7 +15,7 @@ import (
 
 var _ ceph.API = (*Cluster)(nil)
 
-// reach takes the time of a call and says why it is not answered, if so.
+// reach takes the time of a call, and returns an error if Ceph does not answer it.
 func (c *Cluster) reach(ctx context.Context, method string, needsMgr bool) error {
 	c.mu.Lock()
 	c.calls[method]++
@@ -80,8 +80,8 @@ func (c *Cluster) Health(ctx context.Context) (ceph.Health, error) {
 	return health, nil
 }
 
-// groups counts a placement group for each OSD: one that holds data alone and is
-// down takes its group along. It expects mu to be held.
+// groups counts a placement group for each OSD: if an OSD with the only copy is down, so is its group. It
+// expects mu to be held.
 func (c *Cluster) groups() map[string]int {
 	groups := make(map[string]int)
 	for _, osd := range c.osds {
@@ -134,8 +134,8 @@ func (c *Cluster) Pools(ctx context.Context) ([]ceph.Pool, error) {
 	return slices.Clone(c.pools), nil
 }
 
-// Room implements [ceph.API]. Each OSD can hold a TiB unless it was said otherwise, and holds
-// nothing but its part of the pools.
+// Room implements [ceph.API]. Each OSD can hold 1 TiB, unless a test sets another size, and holds only its part
+// of the pools.
 func (c *Cluster) Room(ctx context.Context) (ceph.Room, error) {
 	if err := c.reach(ctx, "Room", true); err != nil {
 		return ceph.Room{}, err
@@ -183,7 +183,7 @@ func (c *Cluster) Exists(ctx context.Context, osd ceph.Ref) (bool, error) {
 	return exists && !c.isOther(osd), nil
 }
 
-// isOther reports whether the id is another OSD's. It expects mu to be held.
+// isOther reports whether another OSD has the id. It expects mu to be held.
 func (c *Cluster) isOther(osd ceph.Ref) bool {
 	live, ok := c.osds[osd.ID]
 	return ok && osd.UUID != "" && live.UUID != "" && live.UUID != osd.UUID

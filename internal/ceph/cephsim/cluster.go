@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim"
 )
 
-// CallTimeout is how long a call that is not answered takes.
+// CallTimeout is how long an unanswered call takes.
 const CallTimeout = ceph.DefaultTimeout + ceph.DefaultGrace
 
 // FSID is that of every simulated cluster.
@@ -29,10 +29,10 @@ type Cluster struct {
 	hosts map[string]bool
 	osds  map[int]*osd
 	pools []ceph.Pool
-	// stored is how many bytes pools hold, by their names.
+	// stored is the number of bytes in each pool, by its name.
 	stored map[string]int64
 	uuids  int
-	// options are those of the monitors, by their names.
+	// options are the options of the monitors, by their names.
 	options map[string]ceph.Option
 	health  ceph.Health
 	calls   map[string]int
@@ -45,11 +45,11 @@ type Cluster struct {
 
 type osd struct {
 	ceph.OSD
-	// holding is set while data would be lost with it.
+	// holding is set while it has the only copy of data.
 	holding bool
-	// degraded is set while its data is not yet copied as often as it should be.
+	// degraded is set while its data does not have all copies.
 	degraded bool
-	// capacity is how many bytes it can hold, zero for as many as any.
+	// capacity is its size in bytes, 0 for the default.
 	capacity int64
 }
 
@@ -61,15 +61,14 @@ func New() *Cluster {
 	}
 }
 
-// Calls returns how many calls of a method of [ceph.API] were made, by its name,
-// answered or not.
+// Calls returns how many calls of a method of [ceph.API] were made, answered or not.
 func (c *Cluster) Calls(method string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls[method]
 }
 
-// Snapshot returns the tree as it is, also while Ceph does not answer.
+// Snapshot returns the tree, even while Ceph does not answer.
 func (c *Cluster) Snapshot() ceph.Tree {
 	c.mu.Lock()
 	defer c.mu.Unlock()

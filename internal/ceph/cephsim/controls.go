@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim"
 )
 
-// AddHost adds OSDs with those ids, up and in, on a CRUSH host, and returns
-// them. Without ids the host is empty.
+// AddHost adds OSDs with these ids, up and in, on a CRUSH host, and returns them. Without ids the host is
+// empty.
 func (c *Cluster) AddHost(host string, ids ...int) []ceph.Ref {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -23,10 +23,9 @@ func (c *Cluster) AddHost(host string, ids ...int) []ceph.Ref {
 	return refs
 }
 
-// AddPool adds a pool with one placement group, whose copies are on different
-// hosts. It has as many of them as there are hosts with OSDs that are up and in,
-// at once and in whole; what it lacks is in the health and makes OSDs that are
-// down unsafe to destroy.
+// AddPool adds a pool with one placement group, whose copies are on different hosts. It has a copy on each host
+// with OSDs that are up and in, up to its size, immediately and complete. Missing copies show in the health,
+// and make OSDs that are down unsafe to destroy.
 func (c *Cluster) AddPool(name string, size, minSize int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,28 +34,28 @@ func (c *Cluster) AddPool(name string, size, minSize int) {
 	})
 }
 
-// Fill says how many bytes a pool holds.
+// Fill sets the number of bytes in a pool.
 func (c *Cluster) Fill(pool string, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stored[pool] = bytes
 }
 
-// Shrink says how many bytes an OSD can hold.
+// Shrink sets the size of an OSD in bytes.
 func (c *Cluster) Shrink(id int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.osds[id].capacity = bytes
 }
 
-// Reweigh sets how much of the data CRUSH gives an OSD.
+// Reweigh sets the CRUSH weight of an OSD.
 func (c *Cluster) Reweigh(id int, weight float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.osds[id].Weight = weight
 }
 
-// SetPool has a pool keep so many copies.
+// SetPool sets the number of copies of a pool.
 func (c *Cluster) SetPool(name string, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +66,7 @@ func (c *Cluster) SetPool(name string, size int) {
 	}
 }
 
-// ChangePool has somebody else change a pool, if there is one of that name.
+// ChangePool changes a pool like another client, if the pool exists.
 func (c *Cluster) ChangePool(name string, change func(*ceph.Pool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +83,7 @@ func (c *Cluster) LoseHost(host string) { c.power(host, false) }
 // ReturnHost brings them up again.
 func (c *Cluster) ReturnHost(host string) { c.power(host, true) }
 
-// MoveOSD starts an OSD on another host, as when its disk was put into that
-// machine. Whether it is in stays as it was.
+// MoveOSD starts an OSD on another host, as if its disk was put into that machine. It stays in or out.
 func (c *Cluster) MoveOSD(id int, host string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +121,7 @@ func (c *Cluster) RemoveOSD(id int) {
 	c.osds[id].Exists, c.osds[id].Up, c.osds[id].Reweight, c.osds[id].UUID = false, false, 0, ""
 }
 
-// Hold says whether data would be lost with these OSDs. Unknown ones are ignored.
+// Hold sets whether these OSDs have the only copy of data. Unknown OSDs are ignored.
 func (c *Cluster) Hold(holding bool, ids ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +132,8 @@ func (c *Cluster) Hold(holding bool, ids ...int) {
 	}
 }
 
-// Degrade says whether data of these OSDs is not yet copied as often as it should
-// be; other OSDs have it. Unknown ones are ignored.
+// Degrade sets whether data of these OSDs does not have all copies; other OSDs have it. Unknown OSDs are
+// ignored.
 func (c *Cluster) Degrade(degraded bool, ids ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,37 +144,32 @@ func (c *Cluster) Degrade(degraded bool, ids ...int) {
 	}
 }
 
-// SetHealth sets what Health answers, other than what is known otherwise: the
-// mgr, the quorum and the placement groups.
+// SetHealth sets the answer of Health, except for the mgr, the quorum and the placement groups.
 func (c *Cluster) SetHealth(health ceph.Health) {
 	sim.Set(&c.mu, &c.health, health)
 }
 
-// LoseMgr takes the mgr away, or brings it back: calls that need one take
-// [CallTimeout] and fail.
+// LoseMgr stops the mgr, or starts it again: without it, calls that need one take [CallTimeout] and fail.
 func (c *Cluster) LoseMgr(lost bool) {
 	sim.Set(&c.mu, &c.noMgr, lost)
 }
 
-// Hang takes the quorum away, or brings it back: every call takes
-// [CallTimeout] and fails.
+// Hang ends the quorum, or restores it: without it, every call takes [CallTimeout] and fails.
 func (c *Cluster) Hang(hanging bool) {
 	sim.Set(&c.mu, &c.noQuorum, hanging)
 }
 
-// Refuse makes Ceph answer calls of a method of [ceph.API] with an error, or not
-// any more.
+// Refuse sets whether Ceph answers calls of a method of [ceph.API] with an error.
 func (c *Cluster) Refuse(refusing bool, method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused[method] = refusing
 }
 
-// errNoPod is what makes Ceph unavailable by default.
+// errNoPod is the error during an outage.
 var errNoPod = errors.New("there is no running pod with the ceph program")
 
-// Outage makes every call fail at once, as without a pod to run ceph in, or
-// ends that.
+// Outage makes every call fail immediately, as without a pod to run ceph in, or ends that.
 func (c *Cluster) Outage(down bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

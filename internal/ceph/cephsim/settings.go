@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/ceph"
 )
 
-// SizeOne is the option without which no pool can have a single copy.
+// SizeOne is the option that allows pools with a single copy.
 const SizeOne = "mon_allow_pool_size_one"
 
 // pool expects mu to be held.
@@ -20,8 +20,7 @@ func (c *Cluster) pool(name string) *ceph.Pool {
 	return nil
 }
 
-// SetPoolNumber implements [ceph.API]. As Ceph does, it sets min_size with size, also if
-// the size does not change.
+// SetPoolNumber implements [ceph.API]. Like Ceph, it sets min_size with size, even if the size does not change.
 func (c *Cluster) SetPoolNumber(ctx context.Context, name, setting string, value int, sure bool) error {
 	return c.effect(ctx, "SetPoolNumber", fmt.Sprintf("pool-set %s %s %d", name, setting, value), false, func() (bool, error) {
 		pool := c.pool(name)
@@ -53,7 +52,7 @@ func (c *Cluster) MonOption(ctx context.Context, name string) (ceph.Option, erro
 	return c.Option(name), nil
 }
 
-// Option returns an option as it is, also while Ceph does not answer.
+// Option returns an option, even while Ceph does not answer.
 func (c *Cluster) Option(name string) ceph.Option {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +85,7 @@ func (c *Cluster) putOption(name string, option ceph.Option) {
 	c.options[name] = option
 }
 
-// PutOption sets an option as somebody else does.
+// PutOption sets an option like another client.
 func (c *Cluster) PutOption(name string, option ceph.Option) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// What can be forbidden.
+// The permissions that can be forbidden.
 const (
 	ListRequests = "list certificatesigningrequests"
 	ListNodes    = "list nodes"
@@ -68,7 +68,7 @@ func (c *Cluster) Remove(name string) {
 	delete(c.requests, name)
 }
 
-// Decide has somebody else approve or deny a request.
+// Decide approves or denies a request like another client.
 func (c *Cluster) Decide(name string, decision certificatesv1.RequestConditionType) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *Cluster) Conditions(name string) []certificatesv1.CertificateSigningReq
 	return nil
 }
 
-// Requests implements [csr.API]. Nobody watches this cluster.
+// Requests implements [csr.API]. This cluster cannot be watched.
 func (c *Cluster) Requests() kube.Source { panic("csrsim: there is nothing to watch") }
 
 // Read implements [csr.API].
@@ -133,7 +133,7 @@ func (c *Cluster) node(name string) *journal.CSRNode {
 	return &node
 }
 
-// Around implements [csr.API]. It always looks anew.
+// Around implements [csr.API]. It reads everything each time.
 func (c *Cluster) Around(ctx context.Context, _ time.Time, asked ...journal.CSR) ([]journal.CSRAround, error) {
 	err := sim.Reach(ctx, &c.APIServer, ListNodes)
 	switch {

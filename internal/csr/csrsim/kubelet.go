@@ -21,13 +21,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Usages that kubelets ask for: from 1.27 on with a key that is not RSA, and else.
+// The usages that kubelets request: new ones from 1.27 on, for keys that are not RSA; old ones otherwise.
 var (
 	NewUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
 	OldUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageServerAuth}
 )
 
-// Template is what the kubelet of a node puts into its request, in its order.
+// Template is the request of a node's kubelet, in the kubelet's order.
 func Template(node string, names ...string) *x509.CertificateRequest {
 	template := &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: journal.NodeUser + node, Organization: []string{"system:nodes"}},
@@ -42,8 +42,8 @@ func Template(node string, names ...string) *x509.CertificateRequest {
 	return template
 }
 
-// defaultKey is what a kubelet has: it makes a new one each time, which would only cost
-// time here.
+// defaultKey is one key for all kubelets. A real kubelet generates one each time, which would only take time
+// here.
 var defaultKey = sync.OnceValue(func() crypto.Signer {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -64,7 +64,7 @@ func Sign(template *x509.CertificateRequest, key crypto.Signer) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
-// Object returns a request as the API server has it that the kubelet of a node created.
+// Object returns a request by a node's kubelet as the API server stores it.
 func Object(name, node string, request []byte) *certificatesv1.CertificateSigningRequest {
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(time.Now().Truncate(time.Second))},
@@ -75,7 +75,7 @@ func Object(name, node string, request []byte) *certificatesv1.CertificateSignin
 	}
 }
 
-// Asks returns the request of a node's kubelet for names.
+// Asks returns the request of a node's kubelet for these names.
 func Asks(name, node string, names ...string) *certificatesv1.CertificateSigningRequest {
 	return Object(name, node, Sign(Template(node, names...), nil))
 }

@@ -14,14 +14,13 @@ var (
 	_ etcd.Dial = (*Cluster)(nil).Dial
 )
 
-// view is the cluster seen through some of its endpoints.
+// view is the cluster as seen through some of its endpoints.
 type view struct {
 	cluster   *Cluster
 	endpoints []string
 }
 
-// Dial implements [etcd.Dial]: the API reaches the cluster only while a live
-// voter has one of the endpoints.
+// Dial implements [etcd.Dial]: the API reaches the cluster only while a live voter has one of the endpoints.
 func (c *Cluster) Dial(endpoints []string) (etcd.API, error) {
 	if len(endpoints) == 0 {
 		return nil, fmt.Errorf("connect to etcd: no endpoint is known")
@@ -44,7 +43,7 @@ func (c *Cluster) RemoveMember(ctx context.Context, id etcd.ID) error {
 	return view{cluster: c}.RemoveMember(ctx, id)
 }
 
-// reach takes the time of a call and says why it does not get through, if so.
+// reach takes the time of a call, and returns an error if it does not reach etcd.
 func (v view) reach(ctx context.Context) error {
 	c := v.cluster
 	if err := c.wait(ctx); err != nil {
@@ -61,7 +60,7 @@ func (v view) reach(ctx context.Context) error {
 	return nil
 }
 
-// serves reports whether the view can ask the member for what takes a quorum.
+// serves reports whether the view can ask the member for a linearizable answer.
 func (v view) serves(m *member) bool {
 	return m.live() && !m.Learner &&
 		(v.endpoints == nil || slices.ContainsFunc(m.ClientURLs, func(u string) bool { return slices.Contains(v.endpoints, u) }))
@@ -100,7 +99,7 @@ func (v view) Health(ctx context.Context, members []etcd.Member) []etcd.Endpoint
 	return all
 }
 
-// examine fills in how an endpoint is. It expects mu to be held.
+// examine sets the health of an endpoint. It expects mu to be held.
 func (c *Cluster) examine(entry *etcd.EndpointHealth) {
 	at := slices.IndexFunc(c.members, func(m *member) bool { return m.live() && slices.Contains(m.ClientURLs, entry.Endpoint) })
 	switch {
@@ -119,8 +118,7 @@ func (c *Cluster) examine(entry *etcd.EndpointHealth) {
 	}
 }
 
-// leader is the first live voter while there is a quorum. It expects mu to be
-// held.
+// leader is the first live voter if there is a quorum. It expects mu to be held.
 func (c *Cluster) leader() *member {
 	if !c.hasQuorum() {
 		return nil

@@ -29,7 +29,7 @@ type member struct {
 // New returns a cluster without members whose endpoints answer at once.
 func New() *Cluster { return &Cluster{Controls: sim.NewControls(etcd.ErrUnavailable), term: 2} }
 
-// List returns the members as they are, whoever can be reached.
+// List returns the members, whether or not they can be reached.
 func (c *Cluster) List() []etcd.Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,8 +14,8 @@ func (c *Cluster) Add(name, ip string) etcd.Member { return c.add(name, ip, fals
 // AddLearner adds a live learner.
 func (c *Cluster) AddLearner(name, ip string) etcd.Member { return c.add(name, ip, true) }
 
-// AddUnstarted adds a voter that has never started, as between a node's
-// registration and its first start: it has no name and no client URL.
+// AddUnstarted adds a voter that has never started, as between a node's registration and its first start: it
+// has neither name nor client URL.
 func (c *Cluster) AddUnstarted(ip string) etcd.Member {
 	added := c.add("", ip, false)
 	added.ClientURLs = nil
@@ -28,8 +28,8 @@ func (c *Cluster) add(name, ip string, learner bool) etcd.Member {
 	defer c.mu.Unlock()
 	c.ids++
 	added := &member{Member: etcd.Member{
-		// As spread out as etcd's, which are hashes: the product of an odd
-		// number is different for each.
+		// Like etcd's ids, which are hashes, these are spread out: the product with an odd number is different
+		// for each.
 		ID: etcd.ID(c.ids * 0x9e3779b97f4a7c15), Name: name, Learner: learner,
 		PeerURLs:   []string{"https://" + net.JoinHostPort(ip, "2380")},
 		ClientURLs: []string{"https://" + net.JoinHostPort(ip, "2379")},
@@ -51,14 +51,14 @@ func (c *Cluster) Start(id etcd.ID, name, ip string) {
 	})
 }
 
-// Forget removes a member as an administrator would by hand.
+// Forget removes a member like an administrator.
 func (c *Cluster) Forget(id etcd.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.members = slices.DeleteFunc(c.members, func(m *member) bool { return m.ID == id })
 }
 
-// Cut takes the network between EKCO and all members away, or brings it back.
+// Cut cuts the network between EKCO and all members, or restores it.
 func (c *Cluster) Cut(cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +70,7 @@ func (c *Cluster) SetPeerURLs(id etcd.ID, urls ...string) {
 	c.change(id, func(m *member) { m.PeerURLs = urls })
 }
 
-// change changes a member and lets a new leader be elected. Naming a member that
-// does not exist is a mistake in the test.
+// change changes a member and starts an election. It panics if the test names a member that does not exist.
 func (c *Cluster) change(id etcd.ID, f func(*member)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,6 +84,6 @@ func (c *Cluster) change(id etcd.ID, f func(*member)) {
 	panic(fmt.Sprintf("etcdsim: there is no member %s", id))
 }
 
-// LoseAnswer makes the next removal of a member happen and then fail, as when
-// the connection breaks before the answer arrives.
+// LoseAnswer makes the next removal of a member happen and then fail, as if the connection broke before the
+// answer.
 func (c *Cluster) LoseAnswer(id etcd.ID) { c.Controls.LoseAnswer(EffectOf(id)) }

@@ -34,7 +34,7 @@ type Cluster struct {
 	kubeadm kubeadmState
 	events  []Event
 	changed chan struct{}
-	// clockAhead is how far the API server's clock is ahead of time.Now.
+	// clockAhead is the difference of the API server's clock to time.Now.
 	clockAhead time.Duration
 }
 
@@ -59,7 +59,7 @@ func New() *Cluster {
 	}
 }
 
-// change runs f under the lock and tells those who wait that something changed.
+// change runs f under the lock and notifies waiters.
 func (c *Cluster) change(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,7 @@ func (c *Cluster) AddNode(name string, role journal.NodeRole) kube.Node {
 	return node
 }
 
-// SetClusterUID makes it another cluster, as after it was installed anew.
+// SetClusterUID makes it another cluster, as after a new installation.
 func (c *Cluster) SetClusterUID(uid string) {
 	c.change(func() { c.uid = uid })
 }
@@ -55,7 +55,7 @@ func (c *Cluster) SetHostname(name, hostname string) {
 	c.change(func() { c.nodes[name].Facts.Hostname = hostname })
 }
 
-// SetLabel gives a node a label, of those that are facts.
+// SetLabel sets a label that is part of a node's facts.
 func (c *Cluster) SetLabel(name, label, value string) {
 	c.change(func() {
 		node := c.nodes[name]
@@ -67,7 +67,7 @@ func (c *Cluster) SetLabel(name, label, value string) {
 	})
 }
 
-// SetClock puts the API server's clock ahead of the test's, or behind it.
+// SetClock sets how far the API server's clock is ahead of the test's.
 func (c *Cluster) SetClock(ahead time.Duration) {
 	c.change(func() { c.clockAhead = ahead })
 }
@@ -78,8 +78,8 @@ func (c *Cluster) now() time.Time {
 	return time.Now().Add(c.clockAhead).UTC()
 }
 
-// LoseNode taints a node as the node controller does when its kubelet is
-// silent. Its pods stay as they are; see [Cluster.TerminatePods].
+// LoseNode taints a node as the node controller does when its kubelet does not answer. Its pods stay; see
+// [Cluster.TerminatePods].
 func (c *Cluster) LoseNode(name string) {
 	c.change(func() {
 		now := time.Now().Add(c.clockAhead).UTC()
@@ -102,18 +102,17 @@ func (c *Cluster) UnreadyNode(name string) {
 	})
 }
 
-// Exclude gives a node the label that keeps EKCO away, or takes it off.
+// Exclude sets or removes the label that excludes a node.
 func (c *Cluster) Exclude(name string, excluded bool) {
 	c.change(func() { c.nodes[name].Facts.Excluded = excluded })
 }
 
-// ReturnNode takes the taints off again.
+// ReturnNode removes the taints.
 func (c *Cluster) ReturnNode(name string) {
 	c.change(func() { c.nodes[name].Facts.Taints = nil })
 }
 
-// ReplaceNode puts a ready node with another UID in the place of a node, and
-// returns it. Pods stay.
+// ReplaceNode replaces a node by a ready one with another UID, and returns it. Pods stay.
 func (c *Cluster) ReplaceNode(name string) kube.Node {
 	c.mu.Lock()
 	role := c.nodes[name].Facts.Role
@@ -121,8 +120,8 @@ func (c *Cluster) ReplaceNode(name string) kube.Node {
 	return c.AddNode(name, role)
 }
 
-// RemoveNode deletes a Node as an administrator would by hand, long enough ago
-// that Kubernetes has removed the pod of its API server.
+// RemoveNode deletes a Node like an administrator, long enough ago that Kubernetes has removed the pod of its
+// API server.
 func (c *Cluster) RemoveNode(name string) {
 	c.change(func() {
 		delete(c.nodes, name)
@@ -140,13 +139,13 @@ func (c *Cluster) AddPod(namespace, name, node string) kube.Pod {
 	return added
 }
 
-// SetPodStatus has the kubelet say that of a pod.
+// SetPodStatus sets the status that the kubelet reports for a pod.
 func (c *Cluster) SetPodStatus(namespace, name string, status kube.PodStatus) {
 	c.change(func() { c.pods[namespace+"/"+name].Status = status })
 }
 
-// TerminatePods asks every pod of a node to end, with the given deletion
-// timestamp, and returns those pods sorted by name.
+// TerminatePods terminates every pod of a node, with the given deletion timestamp, and returns those pods
+// sorted by name.
 func (c *Cluster) TerminatePods(node string, deletion time.Time) []journal.PodRef {
 	c.change(func() {
 		for _, pod := range c.pods {
@@ -166,20 +165,17 @@ func (c *Cluster) TerminatePods(node string, deletion time.Time) []journal.PodRe
 	return terminating
 }
 
-// ReplacePod puts a pod with another UID in the place of a pod, as a
-// StatefulSet does.
+// ReplacePod replaces a pod by one with another UID, as a StatefulSet does.
 func (c *Cluster) ReplacePod(namespace, name, node string) kube.Pod {
 	return c.AddPod(namespace, name, node)
 }
 
-// Stick gives a pod a finalizer, or takes it off: while it has one, deleting it
-// is accepted and has no effect.
+// Stick sets or removes a finalizer of a pod: with it, a deletion is accepted but has no effect.
 func (c *Cluster) Stick(namespace, name string, stuck bool) {
 	c.change(func() { c.pods[namespace+"/"+name].stuck = stuck })
 }
 
-// Finalize gives a node these finalizers, and no others. One whose deletion was asked for is
-// gone when it has none.
+// Finalize sets the finalizers of a node. Without any, a node that is being deleted is gone.
 func (c *Cluster) Finalize(node string, finalizers ...string) {
 	c.change(func() {
 		n := c.nodes[node]
@@ -189,7 +185,7 @@ func (c *Cluster) Finalize(node string, finalizers ...string) {
 	})
 }
 
-// SetMirror replaces the mirror behind everybody's back; nil removes it.
+// SetMirror replaces the mirror like another client; nil removes it.
 func (c *Cluster) SetMirror(content []byte) {
 	c.change(func() { c.mirror = content; c.version++ })
 }
@@ -204,7 +200,7 @@ func (c *Cluster) Parts() map[string][]byte {
 	return maps.Clone(c.parts)
 }
 
-// SetPart replaces a part of a mirror behind everybody's back; nil removes it.
+// SetPart replaces a part of a mirror like another client; nil removes it.
 func (c *Cluster) SetPart(name string, content []byte) {
 	c.change(func() {
 		if c.parts[name] = content; content == nil {

@@ -23,16 +23,14 @@ const (
 
 // kubeadmState is what kubeadm keeps in the cluster.
 type kubeadmState struct {
-	// present is set when there is a ConfigMap, listed when it has a
-	// ClusterStatus.
+	// present is set if there is a ConfigMap, listed if it has a ClusterStatus.
 	present, listed bool
 	clusterStatus   string
 	version         int
 	apiServers      []kube.APIServerPod
 }
 
-// SetKubeadmConfig makes kubeadm's ConfigMap as Kubernetes before 1.22 has it,
-// behind everybody's back.
+// SetKubeadmConfig sets kubeadm's ConfigMap as before Kubernetes 1.22, like another client.
 func (c *Cluster) SetKubeadmConfig(clusterStatus string) {
 	c.change(func() {
 		c.kubeadm.present, c.kubeadm.listed, c.kubeadm.clusterStatus = true, true, clusterStatus
@@ -40,8 +38,7 @@ func (c *Cluster) SetKubeadmConfig(clusterStatus string) {
 	})
 }
 
-// SetKubeadmConfig122 makes kubeadm's ConfigMap as Kubernetes 1.22 and later
-// have it, without a ClusterStatus.
+// SetKubeadmConfig122 sets kubeadm's ConfigMap as since Kubernetes 1.22, without a ClusterStatus.
 func (c *Cluster) SetKubeadmConfig122() {
 	c.change(func() {
 		c.kubeadm.present, c.kubeadm.listed, c.kubeadm.clusterStatus = true, false, ""
@@ -49,7 +46,7 @@ func (c *Cluster) SetKubeadmConfig122() {
 	})
 }
 
-// RemoveKubeadm makes the cluster one that kubeadm did not make.
+// RemoveKubeadm makes it a cluster that kubeadm did not create.
 func (c *Cluster) RemoveKubeadm() {
 	c.change(func() { c.kubeadm = kubeadmState{version: c.kubeadm.version} })
 }
@@ -64,7 +61,7 @@ func (c *Cluster) AddAPIServer(node, endpoint string) {
 	})
 }
 
-// KubeadmConfig does what that of [kube.Client] does.
+// KubeadmConfig simulates that of [kube.Client].
 func (c *Cluster) KubeadmConfig(ctx context.Context) (kube.KubeadmConfig, error) {
 	if err := sim.Reach(ctx, &c.APIServer, GetKubeadmConfig); err != nil {
 		return kube.KubeadmConfig{}, err
@@ -77,7 +74,7 @@ func (c *Cluster) KubeadmConfig(ctx context.Context) (kube.KubeadmConfig, error)
 	return kube.KubeadmConfig{ClusterStatus: c.kubeadm.clusterStatus, Version: strconv.Itoa(c.kubeadm.version)}, nil
 }
 
-// WriteClusterStatus does what that of [kube.Client] does.
+// WriteClusterStatus simulates that of [kube.Client].
 func (c *Cluster) WriteClusterStatus(ctx context.Context, clusterStatus, version string) (string, error) {
 	written := ""
 	err := c.effect(ctx, UpdateKubeadmConfig, WriteClusterStatusEffect, func() (bool, error) {
@@ -99,9 +96,8 @@ func (c *Cluster) WriteClusterStatus(ctx context.Context, clusterStatus, version
 	return written, nil
 }
 
-// APIServerPods does what that of [kube.Client] does. Deleting a Node leaves its
-// pod, as Kubernetes does until its garbage collector comes by; after
-// [Cluster.RemoveNode] it has been.
+// APIServerPods simulates that of [kube.Client]. DeleteNode keeps the pod, as Kubernetes does until its garbage
+// collector runs; [Cluster.RemoveNode] removes it.
 func (c *Cluster) APIServerPods(ctx context.Context) ([]kube.APIServerPod, error) {
 	if err := sim.Reach(ctx, &c.APIServer, ListPods); err != nil {
 		return nil, err

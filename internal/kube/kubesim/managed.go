@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// somebody is the field manager of who is not EKCO.
-const somebody = "kubectl"
+// otherManager is the field manager of other clients.
+const otherManager = "kubectl"
 
-// own says in the metadata which manager changed each field of the spec last, as a real API
-// server does: whoever sets what is there already changes nothing.
+// own sets which manager last changed each field of the spec, as a real API server does: a value that stays the
+// same changes no owner.
 func own(meta, before map[string]any, spec any, manager string) {
 	is, _ := spec.(map[string]any)
 	was, _ := before["spec"].(map[string]any)
@@ -37,7 +37,7 @@ func own(meta, before map[string]any, spec any, manager string) {
 	meta["managedFields"] = entries
 }
 
-// fieldsOf are the names of all fields that one of them has.
+// fieldsOf returns the names of the fields of both.
 func fieldsOf(was, is map[string]any) map[string]bool {
 	names := map[string]bool{}
 	for _, spec := range []map[string]any{was, is} {
@@ -48,7 +48,7 @@ func fieldsOf(was, is map[string]any) map[string]bool {
 	return names
 }
 
-// ownersOf returns who changed each field of an object's spec last, and when each of them changed one.
+// ownersOf returns which manager last changed each field of an object's spec, and when.
 func ownersOf(object map[string]any) (owners, since map[string]string) {
 	owners, since = map[string]string{}, map[string]string{}
 	meta, _ := object["metadata"].(map[string]any)

@@ -19,18 +19,15 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim"
 )
 
-// Objects are simulated objects of any API group. Make them with [NewObjects]. As on a
-// real API server, each change makes another resource version, and one of the spec
-// another generation. The verbs that can be forbidden are "get RESOURCE", "patch
-// RESOURCE", "update RESOURCE", "create RESOURCE" and "delete RESOURCE"; the names of the effects are these with
-// " NAMESPACE/NAME". Of subresources it knows scale.
+// Objects are simulated objects of any API group. Make them with [NewObjects]. As on a real API server, each
+// change makes a new resource version, and each change of the spec a new generation. The verbs that can be
+// forbidden are "get RESOURCE", "patch RESOURCE", "update RESOURCE", "create RESOURCE" and "delete RESOURCE";
+// the names of the effects are these with " NAMESPACE/NAME". Of subresources it knows scale.
 type Objects struct {
 	sim.APIServer
-	// OnWrite, when set, is what the API server makes of an object before it keeps it,
-	// as a webhook does.
+	// OnWrite, if set, changes an object before it is stored, like a webhook.
 	OnWrite func(ref kube.Ref, object map[string]any)
-	// Holds, when set, says of an object that is deleted whether something holds it: it
-	// is asked to end, and stays.
+	// Holds, if set, returns whether a finalizer keeps an object that is deleted.
 	Holds func(ref kube.Ref) bool
 
 	mu      sync.Mutex
@@ -57,10 +54,10 @@ func (o *Objects) Put(ref kube.Ref, object string) string {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.keep(ref, content, somebody)
+	return o.keep(ref, content, otherManager)
 }
 
-// Edit changes an object as somebody else does. What does not exist stays so.
+// Edit changes an object like another client. A missing object stays missing.
 func (o *Objects) Edit(ref kube.Ref, change func(object map[string]any)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,11 +66,10 @@ func (o *Objects) Edit(ref kube.Ref, change func(object map[string]any)) {
 		return
 	}
 	change(content)
-	o.keep(ref, content, somebody)
+	o.keep(ref, content, otherManager)
 }
 
-// Object returns a copy of an object, as somebody else sees it; nil for what does not
-// exist.
+// Object returns a copy of an object, or nil if it does not exist.
 func (o *Objects) Object(ref kube.Ref) map[string]any {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -108,7 +104,7 @@ func (o *Objects) Calls(call string) int {
 	return o.calls[call]
 }
 
-// content returns a copy, nil for what does not exist. It expects mu to be held.
+// content returns a copy, nil if the object does not exist. It expects mu to be held.
 func (o *Objects) content(ref kube.Ref) map[string]any {
 	object, ok := o.objects[ref]
 	if !ok {
@@ -117,7 +113,7 @@ func (o *Objects) content(ref kube.Ref) map[string]any {
 	return copied(object).(map[string]any)
 }
 
-// copied returns a copy of what was read from JSON.
+// copied returns a deep copy of decoded JSON.
 func copied(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -136,7 +132,7 @@ func copied(value any) any {
 	return value
 }
 
-// asJSON returns a copy as it is read from JSON.
+// asJSON returns a copy as decoded from JSON.
 func asJSON(object map[string]any) (read map[string]any) {
 	raw, err := json.Marshal(object)
 	if err == nil {
@@ -148,7 +144,7 @@ func asJSON(object map[string]any) (read map[string]any) {
 	return read
 }
 
-// keep keeps what a manager has made of an object. It expects mu to be held.
+// keep stores a manager's change of an object. It expects mu to be held.
 func (o *Objects) keep(ref kube.Ref, object map[string]any, manager string) (uid string) {
 	before := o.objects[ref]
 	if o.OnWrite != nil {
@@ -334,7 +330,7 @@ func (o *Objects) CreateObject(ctx context.Context, ref kube.Ref, object json.Ra
 	return answer, err
 }
 
-// EndObject implements [kube.Objects]: how long it takes is up to what holds it.
+// EndObject implements [kube.Objects]. It ignores the grace period.
 func (o *Objects) EndObject(ctx context.Context, ref kube.Ref, uid string, _ time.Duration) error {
 	return o.DeleteObject(ctx, ref, uid)
 }
@@ -365,8 +361,7 @@ func (o *Objects) DeleteObject(ctx context.Context, ref kube.Ref, uid string) er
 	})
 }
 
-// apply carries out a JSON patch. As on a real API server, one that does not fit the object
-// is a test that failed.
+// apply applies a JSON patch. As on a real API server, a patch that does not fit the object is a failed test.
 func apply(object map[string]any, ops []kube.PatchOp) error {
 	encoded, err := json.Marshal(ops)
 	if err != nil {

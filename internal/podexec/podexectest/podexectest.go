@@ -15,10 +15,10 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// Program is what a pod does with a command.
+// Program simulates a program in a pod.
 type Program func(argv []string) (stdout, stderr string, exitCode int)
 
-// status is the last word of an exec, as kubelet writes it.
+// status is the final message of an exec, as the kubelet writes it.
 func status(exitCode int) []byte {
 	said := map[string]any{"metadata": map[string]any{}, "status": "Success"}
 	if exitCode != 0 {
@@ -34,8 +34,7 @@ func status(exitCode int) []byte {
 	return text
 }
 
-// OverWebSocket serves an exec as API servers since Kubernetes 1.30 do. A
-// program that is nil never ends.
+// OverWebSocket serves an exec like API servers since Kubernetes 1.30. A nil program never ends.
 func OverWebSocket(t *testing.T, run Program) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
@@ -103,13 +102,13 @@ func ByMethod(get, post http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Forbidden refuses.
+// Forbidden refuses the request.
 func Forbidden(w http.ResponseWriter, _ *http.Request) {
 	Refuse(w, http.StatusForbidden, `User "ekco" cannot get resource "pods/exec"`)
 }
 
-// ShoutsOverWebSocket serves the exec of a program that shouts what it reads, and ends with exit code
-// 3 at the end of its input. The channels are those of v5.channel.k8s.io.
+// ShoutsOverWebSocket serves the exec of a program that returns its input in upper case, and ends with exit
+// code 3 at the end of its input. The channels are those of v5.channel.k8s.io.
 func ShoutsOverWebSocket(t *testing.T) http.HandlerFunc {
 	const stdin, stdout, last, closed = 0, 1, 3, 255
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +138,7 @@ func ShoutsOverWebSocket(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// ShoutsOverSPDY serves the same.
+// ShoutsOverSPDY serves the same over SPDY.
 func ShoutsOverSPDY(t *testing.T) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if _, err := httpstream.Handshake(r, w, []string{"v4.channel.k8s.io"}); err != nil {
@@ -176,14 +175,14 @@ func ShoutsOverSPDY(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// Heard is a writer that one can wait at.
+// Heard is a writer whose content a test can wait for.
 type Heard struct {
 	mu   sync.Mutex
 	text strings.Builder
 	more chan struct{}
 }
 
-// NewHeard returns one that has heard nothing.
+// NewHeard returns an empty one.
 func NewHeard() *Heard { return &Heard{more: make(chan struct{}, 100)} }
 
 // Write implements [io.Writer].
@@ -195,7 +194,7 @@ func (h *Heard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Await waits until all of the text was heard.
+// Await waits until exactly this text was written.
 func (h *Heard) Await(t *testing.T, text string) {
 	t.Helper()
 	late := time.After(20 * time.Second)
@@ -226,7 +225,7 @@ func Refuse(w http.ResponseWriter, code int, message string) {
 	})
 }
 
-// Protocols are how an exec is served.
+// Protocols are the protocols of an exec.
 var Protocols = map[string]func(*testing.T, Program) http.HandlerFunc{
 	"WebSocket": OverWebSocket,
 	"SPDY":      func(t *testing.T, run Program) http.HandlerFunc { return ByMethod(Forbidden, OverSPDY(t, run)) },

@@ -70,8 +70,8 @@ func (r *Rook) Exec(ctx context.Context, pod rook.Pod, argv []string) (stdout, s
 	return r.OnExec(ctx, pod, argv)
 }
 
-// Converse implements [rook.API]. No program here reads what it is told.
-func (r *Rook) Converse(ctx context.Context, pod rook.Pod, argv []string, _ io.Reader, _, _ io.Writer) (exitCode int, err error) {
+// Interact implements [rook.API]. It always fails.
+func (r *Rook) Interact(ctx context.Context, pod rook.Pod, argv []string, _ io.Reader, _, _ io.Writer) (exitCode int, err error) {
 	if err := sim.Reach(ctx, &r.APIServer, CreateExec); err != nil {
 		return 0, err
 	}

@@ -16,7 +16,7 @@ import (
 // ClusterUID is the UID of the CephCluster that [New] makes.
 const ClusterUID = "uid-ceph-cluster"
 
-// Exec answers for a program in a pod.
+// Exec simulates a program in a pod.
 type Exec func(ctx context.Context, pod rook.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
 
 // Rook is a simulated Rook. Make one with [New]. Its methods are safe for
@@ -26,7 +26,7 @@ type Exec func(ctx context.Context, pod rook.Pod, argv []string) (stdout, stderr
 // "remove-storage-node NAME" and "add-storage-node NAME".
 type Rook struct {
 	sim.APIServer
-	// OnExec answers for programs. Without it every exec fails.
+	// OnExec simulates programs. Without it every exec fails.
 	OnExec Exec
 
 	mu           sync.Mutex
@@ -40,7 +40,7 @@ type Rook struct {
 	toolsPod     bool
 }
 
-// podOf is where a pod runs, and what.
+// podOf is a pod's node and OSD.
 type podOf struct {
 	node string
 	osd  int
@@ -73,7 +73,7 @@ func (r *Rook) AddOSD(id int, hostname string) rook.OSDDeployment {
 	return r.AddOSDOf(ceph.Ref{ID: id}, hostname)
 }
 
-// AddOSDOf is AddOSD with a Deployment that says the OSD's UUID.
+// AddOSDOf is AddOSD for a Deployment with the OSD's UUID.
 func (r *Rook) AddOSDOf(osd ceph.Ref, hostname string) rook.OSDDeployment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +86,7 @@ func (r *Rook) AddOSDOf(osd ceph.Ref, hostname string) rook.OSDDeployment {
 	return added
 }
 
-// BindOSD binds the Deployment of an OSD to another machine, as when Rook found
-// its disk there. The Deployment stays the same.
+// BindOSD binds the Deployment of an OSD to another machine, as if Rook found its disk there.
 func (r *Rook) BindOSD(id int, hostname string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,8 +96,7 @@ func (r *Rook) BindOSD(id int, hostname string) {
 	r.deployments[name] = d
 }
 
-// AddOSDPod adds the pod rook-ceph-osd-ID-0 on a Node. That it follows its
-// Deployment is for the test to see to.
+// AddOSDPod adds the pod rook-ceph-osd-ID-0 on a Node, independent of its Deployment.
 func (r *Rook) AddOSDPod(id int, node string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +110,7 @@ func (r *Rook) RemoveOSDPod(id int) {
 	delete(r.pods, fmt.Sprintf("rook-ceph-osd-%d-0", id))
 }
 
-// Entry returns the entry of a listed node as it is written.
+// Entry returns the entry of a listed node.
 func (r *Rook) Entry(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +122,7 @@ func (r *Rook) Entry(name string) string {
 	return ""
 }
 
-// RemoveOSD deletes the Deployment of an OSD behind everybody's back.
+// RemoveOSD deletes the Deployment of an OSD like another client.
 func (r *Rook) RemoveOSD(id int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,19 +148,17 @@ func (r *Rook) EditNode(name, entry string) {
 	}
 }
 
-// UseAllNodes has Rook ignore the list, or use it again.
+// UseAllNodes sets whether Rook ignores the list.
 func (r *Rook) UseAllNodes(all bool) {
 	sim.Set(&r.mu, &r.useAllNodes, all)
 }
 
-// ReplaceCluster puts another CephCluster in the place of the present one. Its
-// list stays.
+// ReplaceCluster replaces the CephCluster. The list stays.
 func (r *Rook) ReplaceCluster(uid string) {
 	sim.Set(&r.mu, &r.clusterUID, uid)
 }
 
-// Deployments returns those of all OSDs, sorted by name, also while nobody may
-// list them.
+// Deployments returns the Deployments of all OSDs, sorted by name, even if listing is forbidden.
 func (r *Rook) Deployments() []rook.OSDDeployment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +169,7 @@ func (r *Rook) Deployments() []rook.OSDDeployment {
 	return found
 }
 
-// LoseToolsPod takes the tools pod away, or brings it back.
+// LoseToolsPod stops the tools pod, or starts it again.
 func (r *Rook) LoseToolsPod(lost bool) {
 	sim.Set(&r.mu, &r.toolsPod, !lost)
 }

@@ -44,7 +44,7 @@ type talker struct {
 // takes is how long a talker needs for an answer.
 const takes = 20 * time.Millisecond
 
-func (k *talker) Where(context.Context) (string, error) {
+func (k *talker) Place(context.Context) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.at, nil
@@ -58,8 +58,8 @@ func (k *talker) heard() []string { k.mu.Lock(); defer k.mu.Unlock(); return sli
 func (k *talker) move(place string) { k.mu.Lock(); defer k.mu.Unlock(); k.at = place }
 func (k *talker) hearAgain()        { k.mu.Lock(); defer k.mu.Unlock(); k.deaf = false }
 
-func (k *talker) Converse(ctx context.Context, place string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-	at, _ := k.Where(ctx)
+func (k *talker) Interact(ctx context.Context, place string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	at, _ := k.Place(ctx)
 	want := "env PYTHONUNBUFFERED=1 timeout -k 2 24 ceph --connect-timeout 8 -f json"
 	if got := strings.Join(argv, " "); got != want || place != at {
 		k.t.Errorf("ran %q in %q, want %q", got, place, want)
@@ -91,7 +91,7 @@ func (k *talker) Converse(ctx context.Context, place string, argv []string, stdi
 				return 0, nil
 			}
 			time.Sleep(takes)
-			said := k.hear(line)
+			said := k.readStdout(line)
 			_, _ = io.WriteString(stdout, said.stdout)
 			_, _ = io.WriteString(stderr, said.stderr)
 			if said.ends {
@@ -101,7 +101,7 @@ func (k *talker) Converse(ctx context.Context, place string, argv []string, stdi
 	}
 }
 
-func (k *talker) hear(line string) said {
+func (k *talker) readStdout(line string) said {
 	k.mu.Lock()
 	k.lines = append(k.lines, line)
 	deaf := k.deaf
@@ -310,7 +310,7 @@ func TestWhateverAConversationSaysNoAnswerIsEverThatOfAnotherQuestionOrHalfAnAns
 		"the errors of old versions":    func(string) said { return said{stderr: "Error: 22 EINVAL\n"} },
 		"an interactive prompt":         func(string) said { return said{stdout: "ceph> " + lie + "\n"} },
 		"bytes as Python 3 prints them": func(string) said { return said{stdout: "b'" + lie + "'\n"} },
-		"a long line on stderr":         func(string) said { return said{stderr: strings.Repeat("x", longestLine+1)} },
+		"a long line on stderr":         func(string) said { return said{stderr: strings.Repeat("x", maxLine+1)} },
 		"a word on stderr beside an answer": func(line string) said {
 			return said{stdout: map[string]string{"osd tree": lie, "osd dump": dump}[line] + "\n", stderr: "some of it may be wrong\n"}
 		},
@@ -409,7 +409,7 @@ func TestWhatIsLoggedAndRemarkedIsNoError(t *testing.T) {
 		client, k := talking(t, allRecorded(t))
 		k.reply = func(line string) said {
 			truth := k.truth(line)
-			truth.stderr = "2026-11-23T01:07:27.123+0000 7f31 -1 asok(0x7f) AdminSocketConfigObs::init: failed\n" + remark + "\n"
+			truth.stderr = "2026-11-23T01:07:27.123+0000 7f31 -1 asok(0x7f) AdminSocketConfigObs::init: failed\n" + pgDumpNotice + "\n"
 			return truth
 		}
 		wantSame(t, askAll(t, client), truthOf(t, allRecorded(t)))
@@ -432,23 +432,23 @@ func TestWhereNoConversationCanBeHadNoneIsTriedForTenMinutes(t *testing.T) {
 			}
 			return time.Since(began)
 		}
-		for range enoughFailures {
-			if took := ask(); took != linger+DefaultTimeout/2 {
+		for range maxFailures {
+			if took := ask(); took != gatherTime+DefaultTimeout/2 {
 				t.Errorf("it took %s", took)
 			}
 		}
 		for range 3 {
 			time.Sleep(3 * time.Minute)
-			if took := ask(); took != linger {
+			if took := ask(); took != gatherTime {
 				t.Errorf("it took %s, though it is known that no conversation can be had", took)
 			}
 		}
-		if k.started() != enoughFailures || k.over() != enoughFailures {
-			t.Errorf("%d conversations were tried, %d have ended, want %d", k.started(), k.over(), enoughFailures)
+		if k.started() != maxFailures || k.over() != maxFailures {
+			t.Errorf("%d conversations were tried, %d have ended, want %d", k.started(), k.over(), maxFailures)
 		}
 		k.hearAgain()
 		time.Sleep(time.Minute)
-		if ask(); k.started() != enoughFailures+1 || len(k.argv) != enoughFailures+3 {
+		if ask(); k.started() != maxFailures+1 || len(k.argv) != maxFailures+3 {
 			t.Errorf("after ten minutes it is not tried again: %d conversations, %d processes", k.started(), len(k.argv))
 		}
 		client.Close()
@@ -462,12 +462,12 @@ func TestACephThatAnswersNobodyIsGivenUpInTimeAndIsNoReasonAgainstConversations(
 		for range 3 {
 			began := time.Now()
 			_, err := client.SafeToDestroy(t.Context(), 1)
-			if took := time.Since(began) - linger; !errors.Is(err, ErrUnavailable) || took != DefaultTimeout+DefaultGrace {
+			if took := time.Since(began) - gatherTime; !errors.Is(err, ErrUnavailable) || took != DefaultTimeout+DefaultGrace {
 				t.Errorf("%v after %s", err, took)
 			}
 		}
 		began := time.Now()
-		if _, err := client.Version(t.Context()); err != nil || time.Since(began) != linger+takes {
+		if _, err := client.Version(t.Context()); err != nil || time.Since(began) != gatherTime+takes {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		client.Close()
@@ -482,13 +482,13 @@ func TestASlowMachineIsNoReasonAgainstConversations(t *testing.T) {
 		answers["version"] = slow
 		client, k := talking(t, answers)
 		k.reply = func(line string) said { time.Sleep(8 * time.Second); return k.truth(line) }
-		for range 2 * enoughFailures {
+		for range 2 * maxFailures {
 			if _, err := client.Version(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}
-		if k.started() != 2*enoughFailures {
-			t.Errorf("%d conversations were tried, want %d", k.started(), 2*enoughFailures)
+		if k.started() != 2*maxFailures {
+			t.Errorf("%d conversations were tried, want %d", k.started(), 2*maxFailures)
 		}
 		k.reply = nil
 		for range 2 {
@@ -518,7 +518,7 @@ func TestAMgrThatIsSilentKeepsNobodyElseWaiting(t *testing.T) {
 		})
 		for range 3 {
 			began := time.Now()
-			if _, err := client.Health(t.Context()); err != nil || time.Since(began) != linger+takes {
+			if _, err := client.Health(t.Context()); err != nil || time.Since(began) != gatherTime+takes {
 				t.Errorf("%v after %s", err, time.Since(began))
 			}
 		}

@@ -10,32 +10,31 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// versionLasts is how long a version is believed. It only changes with an upgrade
-// of Rook.
+// versionLasts is how long a version is used. It changes only with an upgrade of Rook.
 const versionLasts = time.Minute
 
-// remembered is the version that Rook was last seen to have.
-type remembered struct {
+// cachedVersion is the last known version of Rook.
+type cachedVersion struct {
 	api API
 
 	mu   sync.Mutex
 	last Version
 	at   time.Time
-	// asking is the question that is under way, nil when there is none.
+	// asking is the query that is under way, or nil.
 	asking *inquiry
 }
 
-// inquiry is a question for the version that several may wait for.
+// inquiry is a query of the version that several callers may wait for.
 type inquiry struct {
 	over    chan struct{}
 	version Version
 	err     error
-	// givenUp is set when who asked stopped waiting, which says nothing.
+	// givenUp is set if its caller stopped waiting, so its error does not count for others.
 	givenUp bool
 }
 
-// ask returns the version. Those that ask at the same time share one question.
-func (r *remembered) ask(ctx context.Context) (Version, error) {
+// ask returns the version. Callers at the same time share one query.
+func (r *cachedVersion) ask(ctx context.Context) (Version, error) {
 	for {
 		last, recent, asking, mine := r.join()
 		if recent {
@@ -56,9 +55,9 @@ func (r *remembered) ask(ctx context.Context) (Version, error) {
 	}
 }
 
-// join returns what is remembered, if that is recent, or the question to wait for;
-// it is the caller's to ask where mine is set.
-func (r *remembered) join() (last Version, recent bool, asking *inquiry, mine bool) {
+// join returns the cached version if it is recent, or the query to wait for; if mine is set, the caller has to
+// run it.
+func (r *cachedVersion) join() (last Version, recent bool, asking *inquiry, mine bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -71,10 +70,10 @@ func (r *remembered) join() (last Version, recent bool, asking *inquiry, mine bo
 	return Version{}, false, r.asking, mine
 }
 
-// errNotAnswered is what others see of a question that ended in a panic.
+// errNotAnswered is the error for other callers if a query panicked.
 var errNotAnswered = errors.New("detect Rook: the question was not answered")
 
-func (r *remembered) detect(ctx context.Context, asking *inquiry) {
+func (r *cachedVersion) detect(ctx context.Context, asking *inquiry) {
 	defer r.answer(asking)
 	found, err := r.api.Detect(ctx)
 	switch {
@@ -87,8 +86,8 @@ func (r *remembered) detect(ctx context.Context, asking *inquiry) {
 	}
 }
 
-// answer ends a question, and remembers the version that it has brought.
-func (r *remembered) answer(asking *inquiry) {
+// answer ends a query, and caches the version.
+func (r *cachedVersion) answer(asking *inquiry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asking = nil
@@ -98,7 +97,7 @@ func (r *remembered) answer(asking *inquiry) {
 	close(asking.over)
 }
 
-func (r *remembered) forget() {
+func (r *cachedVersion) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last = Version{}

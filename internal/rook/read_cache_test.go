@@ -31,28 +31,28 @@ func TestWhatSomebodyReadLatelyIsNotReadOnceMore(t *testing.T) {
 	ref := rook.ResourceRef(journal.RookCluster)
 	const age = time.Minute
 	for name, test := range map[string]struct {
-		before func(t *testing.T, objects *kubesim.Objects, lately *rook.Lately)
+		before func(t *testing.T, objects *kubesim.Objects, lately *rook.ReadCache)
 		reads  int
 	}{
-		"by nobody":                 {func(*testing.T, *kubesim.Objects, *rook.Lately) {}, 1},
-		"just now":                  {func(t *testing.T, _ *kubesim.Objects, l *rook.Lately) { read(t, l, ref) }, 0},
-		"by who is content himself": {func(t *testing.T, _ *kubesim.Objects, l *rook.Lately) { read(t, l.Within(age), ref) }, 1},
-		"too long ago": {func(t *testing.T, _ *kubesim.Objects, l *rook.Lately) {
+		"by nobody":                 {func(*testing.T, *kubesim.Objects, *rook.ReadCache) {}, 1},
+		"just now":                  {func(t *testing.T, _ *kubesim.Objects, l *rook.ReadCache) { read(t, l, ref) }, 0},
+		"by who is content himself": {func(t *testing.T, _ *kubesim.Objects, l *rook.ReadCache) { read(t, l.MaxAge(age), ref) }, 1},
+		"too long ago": {func(t *testing.T, _ *kubesim.Objects, l *rook.ReadCache) {
 			read(t, l, ref)
 			time.Sleep(age)
 		}, 1},
-		"before a patch": {func(t *testing.T, _ *kubesim.Objects, l *rook.Lately) {
+		"before a patch": {func(t *testing.T, _ *kubesim.Objects, l *rook.ReadCache) {
 			read(t, l, ref)
 			if _, err := l.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: "1"}, {Op: "replace", Path: "/spec", Value: map[string]any{}}}); err != nil {
 				t.Error(err)
 			}
 		}, 1},
-		"before a replacement": {func(t *testing.T, _ *kubesim.Objects, l *rook.Lately) {
+		"before a replacement": {func(t *testing.T, _ *kubesim.Objects, l *rook.ReadCache) {
 			if _, err := l.ReplaceObject(t.Context(), ref, read(t, l, ref)); err != nil {
 				t.Error(err)
 			}
 		}, 1},
-		"and could not tell": {func(t *testing.T, o *kubesim.Objects, l *rook.Lately) {
+		"and could not tell": {func(t *testing.T, o *kubesim.Objects, l *rook.ReadCache) {
 			read(t, l, ref)
 			o.Outage(true)
 			if _, err := l.ReadObject(t.Context(), ref); err == nil {
@@ -65,10 +65,10 @@ func TestWhatSomebodyReadLatelyIsNotReadOnceMore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				objects := kubesim.NewObjects()
 				objects.Put(ref, `{"spec":{"mon":{"count":1}}}`)
-				lately := rook.NewLately(objects)
+				lately := rook.NewReadCache(objects)
 				test.before(t, objects, lately)
 				before := objects.Calls("get cephclusters")
-				read(t, lately.Within(age), ref)
+				read(t, lately.MaxAge(age), ref)
 				if n := objects.Calls("get cephclusters") - before; n != test.reads {
 					t.Errorf("it was read %d times, want %d", n, test.reads)
 				}
@@ -86,8 +86,8 @@ func TestThatThereIsNothingIsKnownLatelyToo(t *testing.T) {
 	} {
 		objects := kubesim.NewObjects()
 		prepare(objects)
-		lately := rook.NewLately(objects)
-		for _, from := range []kube.Objects{lately, lately.Within(time.Minute)} {
+		lately := rook.NewReadCache(objects)
+		for _, from := range []kube.Objects{lately, lately.MaxAge(time.Minute)} {
 			if _, err := from.ReadObject(t.Context(), ref); !errors.Is(err, want) {
 				t.Errorf("said is %v, want %v", err, want)
 			}
@@ -104,7 +104,7 @@ func TestAnAnswerFromBeforeAChangeIsNoneAfterIt(t *testing.T) {
 	objects := kubesim.NewObjects()
 	objects.Put(ref, `{"spec":{"mon":{"count":1}}}`)
 	slow := held{objects, make(chan struct{}), make(chan struct{})}
-	lately := rook.NewLately(slow)
+	lately := rook.NewReadCache(slow)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -120,7 +120,7 @@ func TestAnAnswerFromBeforeAChangeIsNoneAfterIt(t *testing.T) {
 		<-slow.asked
 		slow.let <- struct{}{}
 	}()
-	if now := string(read(t, lately.Within(time.Minute), ref)); now == "" || objects.Calls("get cephclusters") != 2 {
+	if now := string(read(t, lately.MaxAge(time.Minute), ref)); now == "" || objects.Calls("get cephclusters") != 2 {
 		t.Errorf("after the change known is %s, of %d reads", now, objects.Calls("get cephclusters"))
 	}
 }
@@ -141,12 +141,12 @@ func TestAnAnswerFromWithinAChangeIsNoneAfterIt(t *testing.T) {
 	objects := kubesim.NewObjects()
 	objects.Put(ref, `{"spec":{"mon":{"count":1}}}`)
 	changing := &looking{Objects: objects}
-	lately := rook.NewLately(changing)
+	lately := rook.NewReadCache(changing)
 	changing.look = func() { read(t, lately, ref) }
 	if _, err := lately.PatchObject(t.Context(), ref, []kube.PatchOp{{Op: "test", Path: "/spec/mon/count", Value: 1}, {Op: "replace", Path: "/spec/mon/count", Value: 3}}); err != nil {
 		t.Fatal(err)
 	}
-	if now := string(read(t, lately.Within(time.Minute), ref)); objects.Calls("get cephclusters") != 2 {
+	if now := string(read(t, lately.MaxAge(time.Minute), ref)); objects.Calls("get cephclusters") != 2 {
 		t.Errorf("after the change known is %s, of %d reads", now, objects.Calls("get cephclusters"))
 	}
 }
@@ -158,7 +158,7 @@ func TestAnAnswerIsAsOldAsItsQuestion(t *testing.T) {
 		objects := kubesim.NewObjects()
 		objects.Put(ref, `{}`)
 		slow := held{objects, make(chan struct{}), make(chan struct{})}
-		lately := rook.NewLately(slow)
+		lately := rook.NewReadCache(slow)
 		go func() {
 			for range 2 {
 				<-slow.asked
@@ -168,7 +168,7 @@ func TestAnAnswerIsAsOldAsItsQuestion(t *testing.T) {
 		}()
 		read(t, lately, ref)
 		time.Sleep(20 * time.Second)
-		read(t, lately.Within(time.Minute), ref)
+		read(t, lately.MaxAge(time.Minute), ref)
 		if n := objects.Calls("get cephclusters"); n != 2 {
 			t.Errorf("it was read %d times", n)
 		}

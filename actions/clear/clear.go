@@ -20,11 +20,10 @@ const (
 	deletePodTimeout = 30 * time.Second
 )
 
-// New returns the action that force-deletes the requested pods of a lost node, each
-// in a step of its own, so that one pod that cannot be deleted does not stop the
-// others. Before each batch the Node is read live: once it answers again, or
-// another Node has its name, no further pod is deleted. Pods that start terminating
-// later are another action's.
+// New returns the action that force-deletes the requested pods of a lost node, each in its own step, so that a
+// pod that cannot be deleted does not stop the others. Before each batch it reads the Node live: if the node
+// answers again, or another Node has its name, it deletes no more pods. Pods that start terminating later are
+// part of another action.
 func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionClearNode, Noun: "clearing", AskedLast: []string{nodes.StillGone}, Expendable: true,
@@ -34,8 +33,7 @@ func New(api kube.API) actions.Definition {
 	}
 }
 
-// replacedNodeRunsPods: the kubelet of the new Node may be the one that runs,
-// or ends, the pods.
+// replacedNodeRunsPods: the new Node's kubelet may run or end the pods.
 func replacedNodeRunsPods(_ journal.ActionRecord, live kube.Node) actions.Verdict {
 	return actions.Abandon(fmt.Sprintf("node %s was replaced: its uid is %s now", live.Name, live.UID))
 }
@@ -48,7 +46,7 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	for _, pod := range pods {
 		input, err := json.Marshal(pod)
 		if err != nil {
-			return journal.Plan{}, fmt.Errorf("write down pod %s/%s: %w", pod.Namespace, pod.Name, err)
+			return journal.Plan{}, fmt.Errorf("record pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 		id := "delete-pod " + pod.Namespace + "/" + pod.Name
 		if seen[id] {

@@ -18,9 +18,8 @@ const (
 	deletePodTimeout = 30 * time.Second
 )
 
-// New returns the action that force-deletes the pod, just after a live look at it. That
-// another one comes is its controller's business: if there is none that works, EKCO sees
-// that the next pod is unready.
+// New returns the action that force-deletes the pod, right after a live check. The pod's controller creates
+// another one; if that hangs too, EKCO observes it.
 func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRestartEnvoy, Noun: "restart", AskedLast: []string{StillUnready}, Expendable: true,
@@ -38,7 +37,7 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	}
 	input, err := json.Marshal(pod)
 	if err != nil {
-		return journal.Plan{}, fmt.Errorf("write down pod %s: %w", pod, err)
+		return journal.Plan{}, fmt.Errorf("record pod %s: %w", pod, err)
 	}
 	return journal.Plan{Facts: input, Steps: []journal.PlannedStep{{
 		ID: doesDeletePod + " " + pod.String(), Does: doesDeletePod, Input: input, Domains: actions.NoDomains,
@@ -49,8 +48,8 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 // deletePod force-deletes the pod of one UID.
 type deletePod struct{ api kube.API }
 
-// Prove implements [actions.Step]. A pod that has a finalizer stays, and is asked to end:
-// more cannot be done about it.
+// Prove implements [actions.Step]. A pod that is terminating counts as done, even if a finalizer keeps it: EKCO
+// can do no more.
 func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	var pod journal.EnvoyPod
 	if err := step.Input(&pod); err != nil {

@@ -99,8 +99,8 @@ func TestAnEnvoyPodThatIsNotAsItWasSeenIsLeftAlone(t *testing.T) {
 				{Name: "shutdown-manager", Ready: true, RunningSince: time.Now()}, {Name: "envoy", Ready: true, RunningSince: time.Now()},
 			}})
 		}, "is ready, or its containers do not run"},
-		"unready anew":   {func(w *world) { w.Cluster.SetPodStatus(contour, envoyPod, hangs(time.Now())) }, "was ready or started anew meanwhile"},
-		"asked to end":   {func(w *world) { w.Cluster.TerminatePods("w1", time.Now()) }, "somebody asked pod projectcontour/envoy-x7k2 to end"},
+		"unready anew":   {func(w *world) { w.Cluster.SetPodStatus(contour, envoyPod, hangs(time.Now())) }, "was ready or restarted since"},
+		"asked to end":   {func(w *world) { w.Cluster.TerminatePods("w1", time.Now()) }, "pod projectcontour/envoy-x7k2 is being deleted"},
 		"on a lost node": {func(w *world) { w.Cluster.LoseNode("w1") }, "node w1 is lost"},
 		"without a node": {func(w *world) { w.Cluster.RemoveNode("w1") }, "node w1 is gone"},
 	} {

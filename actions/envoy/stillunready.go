@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// StillUnready is the preflight that reads the pod and its Node live, and abandons the
-// action unless the pod is unready as it was all the time. If it is gone, all is done.
+// StillUnready is the preflight that reads the pod and its Node live, and abandons the action unless the pod
+// has been unready all the time. If the pod is gone, it passes.
 const StillUnready = "EnvoyStillUnready"
 
 type stillUnready struct{ api kube.API }
@@ -36,22 +36,22 @@ func (p stillUnready) Check(ctx context.Context, record journal.ActionRecord) ac
 	return p.reaches(ctx, live.Node)
 }
 
-// compare judges the pod as it is now.
+// compare compares the live pod with the recorded one.
 func compare(pod journal.EnvoyPod, live kube.Pod) actions.Verdict {
 	since, unready := envoy.Unready(live)
 	switch {
 	case !live.DeletionTimestamp.IsZero():
-		return actions.Abandon(fmt.Sprintf("somebody asked pod %s to end", pod)).About("ends")
+		return actions.Abandon(fmt.Sprintf("pod %s is being deleted", pod)).About("ends")
 	case !unready:
 		return actions.Abandon(fmt.Sprintf("pod %s is ready, or its containers do not run", pod)).About("ready")
 	case !since.Equal(pod.Since):
-		return actions.Abandon(fmt.Sprintf("pod %s was ready or started anew meanwhile", pod)).About("anew")
+		return actions.Abandon(fmt.Sprintf("pod %s was ready or restarted since", pod)).About("anew")
 	}
 	return actions.Pass()
 }
 
-// reaches judges the pod's node. What is known of a pod on a lost one is as old as its
-// loss, and a pod that comes in its place could not start there.
+// reaches checks the pod's node. On a lost node, the pod's status is as old as the loss, and a new pod could
+// not start there.
 func (p stillUnready) reaches(ctx context.Context, name string) actions.Verdict {
 	node, err := p.api.Node(ctx, name)
 	switch {

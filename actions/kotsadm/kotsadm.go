@@ -19,16 +19,14 @@ import (
 const (
 	// KotsadmStillThere: the StatefulSet is the one that was planned for.
 	KotsadmStillThere = "KotsadmStillThere"
-	// KotsadmReady: all replicas are ready as they were asked for, or nobody has waited for
-	// them yet.
+	// KotsadmReady: all replicas are ready and as requested, or the action has not waited for them yet.
 	KotsadmReady = "KotsadmReady"
 )
 
 const scaleTimeout = 30 * time.Second
 
-// New returns the action. readyTimeout is how long new replicas may take before the action
-// is held with the reasons of their pods. changed is called when the StatefulSet has
-// changed, so that it is looked at.
+// New returns the action. readyTimeout is how long new replicas may take before the action is held with the
+// reasons of their pods. changed is called after a change, to trigger a recheck.
 func New(api kotsadm.API, readyTimeout time.Duration, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleKotsadm, Noun: "scaling", Expendable: true,
@@ -44,12 +42,12 @@ func New(api kotsadm.API, readyTimeout time.Duration, changed func()) actions.De
 	}
 }
 
-// plan changes in one step, which alone keeps others from the storage: a new replica
-// takes a volume, and its copy of the data. That all are ready may take for ever.
+// plan makes the change in one step, and only that step locks the storage: a new replica takes a volume, and
+// its copy of the data. The wait for the replicas may last forever.
 func plan(api kotsadm.API, readyTimeout time.Duration) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
 	return func(ctx context.Context, _ journal.ActionRecord) (journal.Plan, error) {
 		before, err := api.Read(ctx)
-		if err != nil && !errors.Is(err, kube.ErrNotFound) { // of which the preflight says what follows
+		if err != nil && !errors.Is(err, kube.ErrNotFound) { // the preflight handles that
 			return journal.Plan{}, err
 		}
 		facts, err := json.Marshal(before)
@@ -81,7 +79,7 @@ func scale(api kotsadm.API, changed func()) actions.Step {
 			if live.Scaled() {
 				return "", nil
 			}
-			return fmt.Sprintf("it is asked to have %s replicas, not %d", live.Size(), journal.KotsadmReplicas), nil
+			return fmt.Sprintf("its spec has %s replicas, want %d", live.Size(), journal.KotsadmReplicas), nil
 		},
 		Apply: func(ctx context.Context, step actions.StepContext) (journal.KotsadmFacts, error) {
 			return api.Scale(ctx, step.Action.Subject.UID)
@@ -89,7 +87,7 @@ func scale(api kotsadm.API, changed func()) actions.Step {
 	}
 }
 
-// await has no effect: what it waits for is the controller's.
+// await has no effect: it waits for the StatefulSet controller.
 type await struct {
 	api kotsadm.API
 }
@@ -100,14 +98,14 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 		return actions.Proof{}, err
 	}
 	if live.UID != step.Action.Subject.UID || !live.Scaled() {
-		return actions.Proof{Missing: "somebody changed the StatefulSet meanwhile"}, nil
+		return actions.Proof{Missing: "another client changed the StatefulSet"}, nil
 	}
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
 
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// ready holds what was waited for once in vain, with the pods' reasons.
+// ready holds the action after it has waited once without success, with the pods' reasons.
 type ready struct {
 	object.Object[journal.KotsadmFacts]
 	api     kotsadm.API
@@ -125,7 +123,7 @@ func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.V
 		return actions.Pass() // nothing was changed, so there is nothing to wait for
 	case !live.Scaled():
 		r.changed()
-		return actions.Abandon("somebody set its replicas to " + live.Size() + " meanwhile").About("reset")
+		return actions.Abandon("another client set its replicas to " + live.Size()).About("reset")
 	case lacks != "" && waited:
 		return actions.Hold(lacks).About("unready")
 	}

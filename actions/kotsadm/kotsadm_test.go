@@ -99,8 +99,8 @@ func TestAReinstallWhileReplicasAreAwaitedEndsTheAction(t *testing.T) {
 	}{
 		"reset": {func(d *database) {
 			d.objects.Edit(kotsadm.Ref, func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 1 })
-		}, "somebody set its replicas to 1 (-bootstrap-expect=3) meanwhile"},
-		"removed":  {func(d *database) { d.objects.Remove(kotsadm.Ref) }, "there is no such StatefulSet any more"},
+		}, "another client set its replicas to 1 (-bootstrap-expect=3)"},
+		"removed":  {func(d *database) { d.objects.Remove(kotsadm.Ref) }, "the StatefulSet no longer exists"},
 		"replaced": {func(d *database) { d.objects.Remove(kotsadm.Ref); d.objects.Put(kotsadm.Ref, single) }, "the StatefulSet was replaced"},
 	} {
 		t.Run(name, func(t *testing.T) {

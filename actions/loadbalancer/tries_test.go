@@ -71,7 +71,7 @@ func TestNothingIsWrittenWhileHAProxysLogCannotBeRead(t *testing.T) {
 			unreadable, noPod error
 			writes            bool
 		}{
-			"its log cannot be read":   {unreadable: errors.New("the kubelet of its node does not give it")},
+			"its log cannot be read":   {unreadable: errors.New("the kubelet of its node does not return it")},
 			"its pod cannot be read":   {noPod: kube.ErrForbidden},
 			"it does not run":          {unreadable: errors.New("it is waiting to start"), stopped: true, writes: true},
 			"it has no pod, nor a log": {unreadable: kube.ErrNotFound, noPod: kube.ErrNotFound, writes: true},

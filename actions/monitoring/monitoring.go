@@ -1,5 +1,4 @@
-// Package monitoring gives Prometheus and Alertmanager as many replicas as the number of
-// nodes allows.
+// Package monitoring scales Prometheus and Alertmanager with the number of nodes.
 package monitoring
 
 import (
@@ -16,13 +15,13 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// MonitoringStillThere is the preflight that the object is the one that was planned for,
-// and that the nodes still ask for as many replicas: an action may have been held for days.
+// MonitoringStillThere is the preflight that the object is the planned one, and that the nodes still require
+// this number of replicas: an action may have been held for days.
 const MonitoringStillThere = "MonitoringStillThere"
 
 const setTimeout = 30 * time.Second
 
-// Nodes is what the action asks of the cluster: all nodes, live.
+// Nodes lists all nodes, live.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
@@ -30,8 +29,8 @@ type Nodes interface {
 // Replicas returns how many replicas an object must have with so many nodes.
 type Replicas func(of journal.Subject, nodes int) int
 
-// New returns the action that sets the replicas of one object. changed is called when it
-// has, so that the change is looked at.
+// New returns the action that sets the replicas of one object. changed is called after a change, to trigger a
+// recheck.
 func New(api monitoring.API, nodes Nodes, replicas Replicas, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionScaleMonitoring, Noun: "scaling", Expendable: true,
@@ -41,7 +40,7 @@ func New(api monitoring.API, nodes Nodes, replicas Replicas, changed func()) act
 	}
 }
 
-// plan needs nothing that the request does not say.
+// plan uses only the request.
 func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	asked, err := journal.InputOf[journal.MonitoringInput](record.Request)
 	if err != nil {
@@ -77,7 +76,7 @@ func (p stillThere) Check(ctx context.Context, record journal.ActionRecord) acti
 	return p.stillAsked(ctx, record)
 }
 
-// stillAsked judges by the nodes that there are now.
+// stillAsked compares the request with the present number of nodes.
 func (p stillThere) stillAsked(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	asked, err := journal.InputOf[journal.MonitoringInput](record.Request)
 	if err != nil {
@@ -103,7 +102,7 @@ func setReplicas(api monitoring.API, changed func()) actions.Step {
 			if err := step.Facts(&shall); err != nil || live.Replicas == shall.Replicas {
 				return "", err
 			}
-			return fmt.Sprintf("it has %d replicas, not %d", live.Replicas, shall.Replicas), nil
+			return fmt.Sprintf("it has %d replicas, want %d", live.Replicas, shall.Replicas), nil
 		},
 		Apply: func(ctx context.Context, step actions.StepContext) (journal.MonitoringFacts, error) {
 			var shall journal.MonitoringInput

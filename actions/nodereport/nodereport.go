@@ -1,8 +1,8 @@
-// Package nodereport has a program look at a node, and keeps what it found.
+// Package nodereport runs a program on a node, and keeps its report.
 //
-// What cannot be had is part of the outcome: an action ends well also where its node is away,
-// and then says so. The report of a node is in the outcome of its step, 12 KiB at most, and what
-// the Node object says in the facts of the plan.
+// What cannot be read is part of the outcome: an action succeeds even if its node is down, and reports that.
+// The report is in the output of its step, 12 KiB at most, and the data of the Node object in the facts of the
+// plan.
 package nodereport
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Does is how plans name the step that looks.
+// Does is the name of the step in plans.
 const Does = "report"
 
-// Limit is how long the program may look. It ends by itself before its pod is ended.
+// Limit is the timeout of the program. It ends by itself before its pod is ended.
 const Limit = 30 * time.Second
 
-// Parts are what reports are made with.
+// Parts are what the action needs.
 type Parts struct {
 	Tasks   *tasks.Tasks
 	Objects kube.Objects
-	// Image has EKCO, Command is how it is told to look.
+	// Image has EKCO, Command are the arguments of the report.
 	Image   string
 	Command []string
 }
@@ -47,7 +47,7 @@ func New(parts Parts) actions.Definition {
 				return journal.Plan{}, err
 			}
 			if plan.Facts, err = json.Marshal(node); err != nil {
-				return journal.Plan{}, fmt.Errorf("capture what Node %s says: %w", record.Subject.Name, err)
+				return journal.Plan{}, fmt.Errorf("record Node %s: %w", record.Subject.Name, err)
 			}
 			_, _, err = work.Plan(&plan, parts.task(record.Subject), journal.PlannedStep{Domains: actions.NoDomains})
 			return plan, err
@@ -63,8 +63,7 @@ func (p Parts) task(node journal.Subject) tasks.Task {
 	}
 }
 
-// node reads what the Node object says. One that is gone, or another's by now, says nothing:
-// the step finds that out.
+// node reads the Node object. If it is gone or replaced, the result is empty, and the step reports why.
 func (p Parts) node(ctx context.Context, subject journal.Subject) (nodereport.Node, error) {
 	object, err := p.Objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "nodes", Name: subject.Name})
 	switch {
@@ -80,26 +79,25 @@ func (p Parts) node(ctx context.Context, subject journal.Subject) (nodereport.No
 	return node, nil
 }
 
-// read checks what the program found.
+// read checks the program's result.
 func read(result json.RawMessage) (json.RawMessage, error) {
 	_, err := nodereport.Of(result)
 	return result, err
 }
 
-// Report is what is known of a node.
+// Report is the report of a node.
 type Report struct {
 	nodereport.Node
-	// Host is what the program found, nil if Missing says why nothing.
+	// Host is the program's report; nil if Missing says why there is none.
 	Host    *nodereport.Report
 	Missing string
 }
 
-// Of reads the report from the facts of a plan and the outputs of its step, as far as there
-// are any.
+// Of reads the report from the facts of a plan and the outputs of its step, if any.
 func Of(facts, outputs json.RawMessage) (report Report, err error) {
 	if len(facts) > 0 {
 		if err := json.Unmarshal(facts, &report.Node); err != nil {
-			return Report{}, fmt.Errorf("read what was captured of the Node: %w", err)
+			return Report{}, fmt.Errorf("read the recorded Node: %w", err)
 		}
 	}
 	if len(outputs) == 0 {
@@ -107,7 +105,7 @@ func Of(facts, outputs json.RawMessage) (report Report, err error) {
 	}
 	var outcome hosttask.Outcome
 	if err := json.Unmarshal(outputs, &outcome); err != nil {
-		return Report{}, fmt.Errorf("read what came of the report: %w", err)
+		return Report{}, fmt.Errorf("read the outcome of the report: %w", err)
 	}
 	report.Missing = cmp.Or(outcome.Missing, outcome.Left)
 	if len(outcome.Result) > 0 {

@@ -1,5 +1,4 @@
-// Package nodes is what the capabilities that act on a lost node share: the live
-// look at its Node. It is no capability itself.
+// Package nodes is the live check of a lost node that capabilities share. It is no capability itself.
 package nodes
 
 import (
@@ -13,16 +12,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// StillGone is the preflight that reads the Node live and abandons the action when
-// it answers again.
+// StillGone is the preflight that reads the Node live and abandons the action if the node answers again.
 const StillGone = "NodeStillGone"
 
-// Watch compares the live Node with the action's subject. A node that answers ends
-// the action, or warns the person who asked for its purge while it answered. It is
-// to be asked when all others have answered: the node may return meanwhile.
+// Watch compares the live Node with the action's subject. If the node answers, it abandons the action, or warns
+// if a person asked for the purge while it answered. It must be the last preflight: the node may return during
+// the others.
 type Watch struct {
 	API kube.API
-	// Replaced judges a Node of the same name and another UID.
+	// Replaced returns the verdict for a Node with the same name and another UID.
 	Replaced func(record journal.ActionRecord, live kube.Node) actions.Verdict
 }
 
@@ -48,15 +46,14 @@ func (p Watch) Check(ctx context.Context, record journal.ActionRecord) actions.V
 	return answersAgain(subject.Name)
 }
 
-// answersAgain is the verdict about a node that is back. One of which a part is
-// removed already is of no use.
+// answersAgain is the verdict if the node is back. If part of it is already removed, it is of no use.
 func answersAgain(node string) actions.Verdict {
 	back := actions.Abandon(fmt.Sprintf("node %s answers again", node)).About("answers")
 	back.Advice = "power the node off, and join it again once it is purged"
 	return back
 }
 
-// readiness says of a reachable node whether it is ready.
+// readiness describes a reachable node.
 func readiness(facts journal.NodeFacts) string {
 	switch {
 	case facts.Ready():

@@ -1,6 +1,5 @@
-// Package object is what actions share that set a value in one object of the Kubernetes
-// API, which is read by its name: whether it is still the one that was planned for, and
-// the step.
+// Package object has what actions share that set a value in one Kubernetes object: the check that it is still
+// the planned object, and the step.
 package object
 
 import (
@@ -13,21 +12,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Object is what an action is about. All fields must be set.
+// Object is the object of an action. All fields must be set.
 type Object[F any] struct {
-	// Noun is what people call it.
+	// Noun is its name in messages.
 	Noun string
-	// Read reads it live, reduced to facts. UID is that of the facts.
+	// Read reads its facts live. UID returns the UID in the facts.
 	Read func(ctx context.Context, of journal.Subject) (F, error)
 	UID  func(F) string
 }
 
-// StillThere answers whether what was read, or the error with which that failed, is the
-// object that the action is about.
+// StillThere returns whether the result of Read is the action's object.
 func (o Object[F]) StillThere(record journal.ActionRecord, live F, err error) actions.Verdict {
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-		return actions.Abandon("there is no such " + o.Noun + " any more").About("gone")
+		return actions.Abandon("the " + o.Noun + " no longer exists").About("gone")
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case o.UID(live) != record.Subject.UID:
@@ -36,22 +34,20 @@ func (o Object[F]) StillThere(record journal.ActionRecord, live F, err error) ac
 	return actions.Pass()
 }
 
-// Check implements [actions.Preflight] by a live read.
+// Check implements [actions.Preflight] with a live read.
 func (o Object[F]) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	live, err := o.Read(ctx, record.Subject)
 	return o.StillThere(record, live, err)
 }
 
-// Set is a step that sets a value in an object. It leaves the facts of the object as it is
-// then. All fields must be set.
+// Set is a step that sets a value in an object. Its output is the object's new facts. All fields must be set.
 type Set[F any] struct {
 	Object[F]
-	// Lacks says what of the value is not there yet, or "".
+	// Lacks returns what of the value is not set yet, or "".
 	Lacks func(step actions.StepContext, live F) (string, error)
-	// Apply sets the value in the object of the action's UID and in no other, and bears
-	// being repeated.
+	// Apply sets the value only in the object with the action's UID. It must be idempotent.
 	Apply func(ctx context.Context, step actions.StepContext) (F, error)
-	// Changed is called when it has, so that the change is looked at.
+	// Changed is called after a change, to trigger a recheck.
 	Changed func()
 }
 

@@ -10,19 +10,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A purge of a node that is ready may be meant for another. Who asks for it on a terminal is
-// asked; for everybody else it begins with a time in which nothing is done, and it can be
-// cancelled.
+// A purge of a node that is ready may name the wrong node. On a terminal, EKCO asks for confirmation. Any other
+// such purge begins with a wait in which it can be cancelled.
 
 const (
-	// WaitForCancel is the step that lets this time pass.
+	// WaitForCancel is the step that waits.
 	WaitForCancel = "wait-for-cancel"
-	// TimeToCancel is how long that is, from the request on.
+	// TimeToCancel is how long it waits, from the request on.
 	TimeToCancel      = 10 * time.Second
 	timeToCancelSlack = time.Minute
 )
 
-// cancelable puts the wait before all other steps, if the request was made without a question.
+// cancelable puts the wait before all other steps if the request was not confirmed.
 func cancelable(record journal.ActionRecord, steps []journal.PlannedStep) []journal.PlannedStep {
 	if !journal.PurgeInputOf(record.Request).Unasked {
 		return steps
@@ -38,7 +37,7 @@ func cancelable(record journal.ActionRecord, steps []journal.PlannedStep) []jour
 	return append([]journal.PlannedStep{wait}, steps...)
 }
 
-// waitForCancel lets time pass since the request.
+// waitForCancel waits until TimeToCancel after the request.
 type waitForCancel struct{}
 
 // Interruptible implements [actions.InterruptibleStep]: a cancel ends the wait.
@@ -49,13 +48,13 @@ func (waitForCancel) Do(context.Context, actions.StepContext) (json.RawMessage, 
 	return nil, nil
 }
 
-// Prove implements [actions.Step]. More time than there ever is means that the clock was set
-// back: nobody waits for that, since the time for a cancel may be over.
+// Prove implements [actions.Step]. If more time is left than there can be, the clock was set back, and the step
+// does not wait: the time to cancel may be over.
 func (waitForCancel) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	until := step.Action.RequestedAt.Add(TimeToCancel)
 	if left := time.Until(until); 0 < left && left <= TimeToCancel {
 		node := step.Action.Subject.Name
-		return actions.Proof{Missing: fmt.Sprintf("node %s is ready, and nobody was asked: the purge begins at %s; cancel it with: ekco cancel %s",
+		return actions.Proof{Missing: fmt.Sprintf("node %s is ready, and the purge was not confirmed: it begins at %s; to cancel: ekco cancel %s",
 			node, until.UTC().Format(time.RFC3339), node)}, nil
 	}
 	return actions.Proof{Done: true}, nil

@@ -11,7 +11,7 @@ import (
 func TestAPurgeThatTakesNothingAwaySaysThat(t *testing.T) {
 	record := journal.ActionRecord{Planned: true}
 	record.Plan.Facts = []byte(`{"node":{"name":"w1"}}`)
-	if got := (definition{}).costs(t.Context(), record); len(got) != 1 || !strings.HasPrefix(got[0], "nothing but the Node") {
+	if got := (definition{}).costs(t.Context(), record); len(got) != 1 || !strings.HasPrefix(got[0], "only the Node") {
 		t.Errorf("it says %q", got)
 	}
 }

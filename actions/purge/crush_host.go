@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/ceph"
 )
 
-// removeCrushHost removes the node's host from the CRUSH map. It is the last step,
-// so it looks once more for Deployments that Rook made again.
+// removeCrushHost removes the node's host from the CRUSH map. As the last step it checks again for Deployments
+// that Rook has recreated.
 type removeCrushHost storagePart
 
 // Prove implements [actions.Step].
@@ -22,7 +22,7 @@ func (s removeCrushHost) Prove(ctx context.Context, step actions.StepContext) (a
 	host, there := view.tree.Host(view.CrushHost)
 	switch why := view.hostKept(host); {
 	case !there:
-		missing, err := storagePart(s).missingAnew(ctx, view, view.OSDs...)
+		missing, err := storagePart(s).remainsRecreated(ctx, view, view.OSDs...)
 		return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 	case why != "":
 		return actions.Proof{Done: true, Outputs: left(actions.LeftBecause("CRUSH host "+host.Name, why))}, nil
@@ -36,7 +36,7 @@ func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json
 	if err != nil {
 		return nil, err
 	}
-	if err := storagePart(s).removeAnew(ctx, view, view.OSDs...); err != nil {
+	if err := storagePart(s).removeRecreated(ctx, view, view.OSDs...); err != nil {
 		return nil, err
 	}
 	host, there := view.tree.Host(view.CrushHost)
@@ -44,14 +44,14 @@ func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json
 		return nil, nil
 	}
 	if len(host.OSDs) > 0 {
-		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s there was not found to be the node's: it came later, or it runs; remove what is left there, then: ekco retry %s",
+		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s there came later, or still runs; remove it by hand, then: ekco retry %s",
 			host.Name, ceph.ErrHostNotEmpty, ceph.Names(host.OSDs...), step.Action.ID)
 	}
 	return nil, s.Ceph.CrushRemove(ctx, host.Name)
 }
 
-// hostKept says why the CRUSH host is another's too, or returns "": another Node
-// has it, or there are only OSDs in it that other machines have.
+// hostKept returns why the CRUSH host stays, or "": another Node has its name, or it has only OSDs of other
+// machines.
 func (v storageView) hostKept(host ceph.Host) string {
 	if node := v.heirs.crush; node != "" {
 		return fmt.Sprintf("it belongs to %s now", node)

@@ -23,11 +23,10 @@ const (
 // removeMember removes the captured etcd member by its id.
 type removeMember primaryPart
 
-// Atomic implements [actions.AtomicStep]: a member that is listed was not removed.
+// Atomic implements [actions.AtomicStep]: while etcd lists the member, it was not removed.
 func (removeMember) Atomic() bool { return true }
 
-// Prove implements [actions.Step]. A member of the id that turned out to be another
-// node's is not the one that was meant.
+// Prove implements [actions.Step]. A member that turned out to be another node's is not the captured one.
 func (s removeMember) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	_, _, err := s.find(ctx, step)
 	switch {
@@ -77,18 +76,17 @@ func (s removeMember) find(ctx context.Context, step actions.StepContext) (etcd.
 	return api, member, s.disown(ctx, api, facts, members, member)
 }
 
-// disown returns ErrOtherMember when the member may be that of a Node that has
-// joined: it had not started when it was captured, and a Node has its address
-// now; or a Node has the name, no other member has it, and the member answers, or
-// nobody can say that it was ever the lost one's.
+// disown returns ErrOtherMember if the member may belong to a Node that has joined. That is so if it had not
+// started when it was captured, and a Node now has its address. It is also so if a Node has the name, no other
+// member has it, and the member answers or was never known to be the lost node's.
 //
-// kubeadm adds a member after the Node, and the Nodes are read after the members.
+// kubeadm adds a member after the Node, so EKCO reads the Nodes after the members.
 func (s removeMember) disown(ctx context.Context, api etcd.API, facts Facts, members []etcd.Member, member etcd.Member) error {
 	node := facts.Node
 	another := slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID != member.ID && m.Name == node.Name })
 	switch {
 	case facts.Etcd.Member.Name == "" && another:
-		return fmt.Errorf("%w: another has the name %s, and %s may be of a node that joins", etcd.ErrOtherMember, node.Name, member)
+		return fmt.Errorf("%w: another member has the name %s, and %s may be that of a joining node", etcd.ErrOtherMember, node.Name, member)
 	case facts.Etcd.Member.Name == "":
 		return s.disownUnstarted(ctx, node, member)
 	case another:
@@ -118,12 +116,12 @@ func (s removeMember) disownUnstarted(ctx context.Context, lost NodeIdentity, me
 	return nil
 }
 
-// answers reports whether a member runs: it answers at one of its addresses.
+// answers reports whether a member answers at one of its addresses.
 func answers(health []etcd.EndpointHealth) bool {
 	return slices.ContainsFunc(health, func(e etcd.EndpointHealth) bool { return e.Healthy })
 }
 
-// left is the output of a step that leaves something alone, and says why.
+// left returns the output of a step that leaves something alone, with the reason.
 func left(why string) json.RawMessage {
 	outputs, err := json.Marshal(map[string]string{"left": why})
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// EtcdQuorumKept is the preflight that projects the members of etcd after the
-// removal. It holds an automatic purge, ends a manual one before its point of no
-// return, and warns a forced one. Members that do not answer have no quorum; if
-// they cannot be asked, as for want of certificates, a manual purge is held too.
+// EtcdQuorumKept is the preflight that projects the members of etcd after the removal. If quorum would be lost,
+// it holds an automatic purge, ends a manual one before its point of no return, and warns a forced one. Members
+// that do not answer count as without quorum; if EKCO cannot ask them, for lack of certificates for example, it
+// holds a manual purge too.
 const EtcdQuorumKept = "EtcdQuorumKept"
 
 type etcdQuorumKept struct{ dial etcd.Dial }
@@ -28,7 +28,7 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 	case facts.Etcd == nil:
 		return actions.Pass()
 	case facts.Etcd.Problem != "":
-		return actions.Warn("no etcd member is removed: " + facts.Etcd.Problem).About("no member")
+		return actions.Warn("EKCO removes no etcd member: " + facts.Etcd.Problem).About("no member")
 	case facts.Etcd.Member == nil:
 		return actions.Pass()
 	}
@@ -41,7 +41,7 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 	case err != nil && record.Request.Force:
 		return actions.Warn(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err)).About("unknown")
 	case errors.Is(err, etcd.ErrUnavailable) && ctx.Err() == nil:
-		return quorumLost(record, "unanswered", fmt.Sprintf("No member of etcd answers, so none counts as healthy, and etcd as one without quorum (%v). Bring one back first.", err))
+		return quorumLost(record, "unanswered", fmt.Sprintf("No member of etcd answers, so EKCO assumes that it has no quorum (%v). Bring a member back first.", err))
 	case err != nil:
 		return actions.Hold(fmt.Sprintf("cannot tell whether etcd keeps its quorum: %v", err)).About("unknown: " + keyOf(err))
 	case projected.Keeps:
@@ -50,19 +50,19 @@ func (p etcdQuorumKept) Check(ctx context.Context, record journal.ActionRecord) 
 	return quorumLost(record, "too few", projected.Reason)
 }
 
-// quorumLost is the answer when too few voters would answer for a quorum.
+// quorumLost returns the verdict if too few voters would answer for a quorum.
 func quorumLost(record journal.ActionRecord, key, reason string) actions.Verdict {
 	switch {
 	case record.Request.Manual && record.Request.Force:
 		return actions.Warn(reason).About(key)
 	case record.Request.Manual && !record.PastNoReturn:
-		return actions.Abandon(reason + " --force goes on all the same.").About(key)
+		return actions.Abandon(reason + " --force continues anyway.").About(key)
 	}
 	return actions.Hold(reason).About(key)
 }
 
-// project asks the members that would remain first: a dead one costs a timeout,
-// and its being healthy can only make the answer better.
+// project first asks the members that would remain: a dead one costs a timeout, and could only improve the
+// answer.
 func (p etcdQuorumKept) project(ctx context.Context, facts Facts) (etcd.Projection, error) {
 	api, err := p.dial(facts.Etcd.Endpoints)
 	if err != nil {

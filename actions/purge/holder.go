@@ -12,25 +12,22 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// What a purge captured may be another's by the time a step comes to it. Here is
-// who has it now.
+// By the time of a step, another machine may own what a purge captured. The functions here find it.
 
-// heirs names other Nodes that have now what was the lost node's; empty where there
-// is none.
+// heirs are other Nodes that now own names of the lost node; empty if there is none.
 type heirs struct {
-	// hostname is the Node that has the node's name or hostname: to it belongs
-	// what Rook and Ceph have under that.
+	// hostname is the Node that has the node's name or hostname: it owns what Rook and Ceph have under that.
 	hostname string
-	// crush is the Node whose host in the CRUSH map is the lost node's, for Ceph
-	// does not tell dots from dashes. It is set too if hostname is.
+	// crush is the Node with the same host in the CRUSH map, where dots and dashes are equal. It is also set if
+	// hostname is.
 	crush string
 }
 
-// heirs returns who has the node's names now.
+// heirs returns the Nodes that now have the node's names.
 func (p storagePart) heirs(ctx context.Context, lost NodeIdentity) (heirs, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		return heirs{}, fmt.Errorf("find out who has the hostname of node %s: %w", lost.Name, kube.Lacking(err, "list", "nodes"))
+		return heirs{}, fmt.Errorf("find the Node that has the hostname of node %s: %w", lost.Name, kube.Lacking(err, "list", "nodes"))
 	}
 	var found heirs
 	for _, node := range nodes {
@@ -69,9 +66,8 @@ func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// elsewhere says who has an OSD now, if it is not the lost node. Either a
-// Deployment or the CRUSH map is enough: an OSD that is down on another machine
-// is still that machine's.
+// elsewhere returns which other machine has an OSD now, or "". A Deployment or the CRUSH map is enough: an OSD
+// that is down on another machine still belongs to that machine.
 func (v storageView) elsewhere(osd ceph.Ref) string {
 	for _, d := range v.deployments {
 		if why := v.boundElsewhere(d); why != "" && runs(d, osd) {
@@ -89,7 +85,7 @@ func (v storageView) elsewhere(osd ceph.Ref) string {
 	return ""
 }
 
-// boundElsewhere says who has a Deployment now, if it is not the lost node.
+// boundElsewhere returns to which other machine a Deployment is bound now, or "".
 func (v storageView) boundElsewhere(d rook.OSDDeployment) string {
 	name := "Deployment " + rook.Namespace + "/" + d.Name
 	switch {
@@ -103,7 +99,7 @@ func (v storageView) boundElsewhere(d rook.OSDDeployment) string {
 	return ""
 }
 
-// runs reports whether a Deployment is that of the OSD, as far as is known.
+// runs reports whether a Deployment is that of the OSD, as far as UUIDs are known.
 func runs(d rook.OSDDeployment, osd ceph.Ref) bool {
 	if d.UUID != "" && osd.UUID != "" {
 		return d.UUID == osd.UUID
@@ -119,14 +115,14 @@ func (v storageView) leaves() (left []journal.ActionLeft) {
 			continue
 		}
 		if now.Exists && !now.In() && !osd.Out {
-			why += fmt.Sprintf("; it is marked out, which is undone with: ceph osd in %d", osd.ID)
+			why += fmt.Sprintf("; it is marked out; to undo that: ceph osd in %d", osd.ID)
 		}
 		left = append(left, journal.ActionLeft{What: ceph.Names(osd.ID), Reason: why})
 	}
 	return left
 }
 
-// leaves looks for OSDs that the steps of storage are to leave alone.
+// leaves returns the OSDs that the steps of storage must leave alone.
 func (p storagePart) leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	view, err := p.look(ctx, step.Action)
 	return view.leaves(), err

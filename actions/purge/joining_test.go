@@ -85,7 +85,7 @@ func TestD5AMemberThatHadNotStartedIsRemovedOnlyIfNobodyHasJoinedWhoseItMayBe(t 
 		"a node elsewhere has":          {func(s *whole) { s.Cluster.AddNode("p9", journal.RolePrimary) }, ""},
 		"a node at the address has":     {func(s *whole) { s.joins("p9") }, "node p9"},
 		"a node of the same name has":   {func(s *whole) { s.joins("w1") }, "node w1"},
-		"the node has a member by name": {func(s *whole) { s.etcd.Add("w1", "10.9.0.77") }, "another has the name w1"},
+		"the node has a member by name": {func(s *whole) { s.etcd.Add("w1", "10.9.0.77") }, "another member has the name w1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWhole(t, func(t *testing.T, s *whole) {

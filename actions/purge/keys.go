@@ -11,8 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/rook"
 )
 
-// causes are what an error of a client can be about, with the keys of that. What
-// tells a person more comes first.
+// causes are the possible causes of a client's error, with their keys; the most useful ones first.
 var causes = []struct {
 	key string
 	err error
@@ -28,8 +27,8 @@ var causes = []struct {
 	{"api away", kube.ErrUnavailable},
 }
 
-// keyOf names what an error is about, as far as that is known. A hold for another
-// cause says so at once, and one for the same cause only now and then.
+// keyOf returns the cause of an error, if known. A hold for a new cause is recorded at once, one for the same
+// cause only now and then.
 func keyOf(err error) string {
 	if key := actions.KeyOf(err); key != "" {
 		return key
@@ -42,8 +41,7 @@ func keyOf(err error) string {
 	return ""
 }
 
-// keyed gives an error the key that [keyOf] finds, after that of the part of the
-// purge which met it. It says what it said.
+// keyed adds a key to an error: the part of the purge, and the key from [keyOf]. The text stays the same.
 func keyed(part string, err error) error {
 	if err == nil {
 		return nil
@@ -59,8 +57,8 @@ type keyedError struct {
 // Error implements error.
 func (e *keyedError) Error() string { return e.cause.Error() }
 
-// Unwrap returns the error as it was met.
+// Unwrap returns the original error.
 func (e *keyedError) Unwrap() error { return e.cause }
 
-// Key names what the error is about.
+// Key returns the cause.
 func (e *keyedError) Key() string { return e.key }

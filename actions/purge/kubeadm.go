@@ -17,11 +17,10 @@ const (
 	removeEndpointTimeout = time.Minute
 )
 
-// removeEndpoint takes the node out of kubeadm's ClusterStatus, and repairs one
-// that an old EKCO wrote.
+// removeEndpoint removes the node from kubeadm's ClusterStatus, and repairs a document of an old EKCO.
 type removeEndpoint primaryPart
 
-// Atomic implements [actions.AtomicStep]: the document is written in one call.
+// Atomic implements [actions.AtomicStep]: one call writes the document.
 func (removeEndpoint) Atomic() bool { return true }
 
 // Prove implements [actions.Step].
@@ -50,8 +49,7 @@ func (s removeEndpoint) Do(ctx context.Context, step actions.StepContext) (json.
 	return nil, nil
 }
 
-// look reads the document and says what is to be done with it; kept says why
-// nothing is.
+// look reads the document and returns the edit; kept is why there is none.
 func (s removeEndpoint) look(ctx context.Context, step actions.StepContext) (config kube.KubeadmConfig, edit kubeadm.Edit, kept string, err error) {
 	facts, err := factsOf(step.Action)
 	if err != nil {
@@ -62,7 +60,7 @@ func (s removeEndpoint) look(ctx context.Context, step actions.StepContext) (con
 		return config, edit, "", err
 	}
 	if replacement != "" {
-		return config, edit, "node " + facts.Node.Name + " has been replaced; its endpoint is the new one's", nil
+		return config, edit, "node " + facts.Node.Name + " has been replaced; its endpoint belongs to the new node", nil
 	}
 	config, err = s.plane.Kubeadm.KubeadmConfig(ctx)
 	switch {

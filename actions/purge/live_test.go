@@ -241,8 +241,8 @@ func TestACancelPutsNoEntryThereThatIsNotTheNodes(t *testing.T) {
 		listed bool
 		says   string
 	}{
-		"another Node has the name": {func(s *whole) { s.Cluster.ReplaceNode("w1") }, false, "is that of node w1"},
-		"another CephCluster":       {func(s *whole) { s.rook.ReplaceCluster("uid-other") }, false, "the CephCluster is another one now"},
+		"another Node has the name": {func(s *whole) { s.Cluster.ReplaceNode("w1") }, false, "has the hostname w1 now"},
+		"another CephCluster":       {func(s *whole) { s.rook.ReplaceCluster("uid-other") }, false, "the CephCluster was replaced"},
 		"all nodes are used now":    {func(s *whole) { s.rook.UseAllNodes(true) }, false, "useAllNodes is set"},
 		"somebody put it back":      {func(s *whole) { s.rook.ListNode("w1") }, true, ""},
 	} {
@@ -454,7 +454,7 @@ func TestACancelPutsNoEntryBackThatSomebodyElseTookAway(t *testing.T) {
 		s.Pass(time.Hour)
 		s.Cancel(r)
 		r.End()
-		if slices.Contains(s.rook.Nodes(), "w1") || !strings.Contains(s.LastLine(), "it was not listed") {
+		if slices.Contains(s.rook.Nodes(), "w1") || !strings.Contains(s.LastLine(), "it was gone before the purge") {
 			t.Errorf("w1 is listed again, which somebody else had taken off the list: %q", s.Story())
 		}
 	})

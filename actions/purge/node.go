@@ -21,7 +21,7 @@ const (
 // nodePart is the Node object's part of a purge.
 type nodePart struct {
 	api kube.API
-	// residents is nil where nobody asks what runs on the node.
+	// residents is nil if the purge does not report the node's pods.
 	residents Residents
 }
 
@@ -66,8 +66,8 @@ func (p nodePart) steps() map[string]actions.Step {
 	return map[string]actions.Step{doesDeleteNode: deleteNode{p.api}}
 }
 
-// notLookedAt says what the purge leaves because the name was another Node's when
-// it was planned; nothing if it was not.
+// notLookedAt returns what the purge leaves because another Node had the name when it was planned; nothing
+// otherwise.
 func (n NodeIdentity) notLookedAt() json.RawMessage {
 	what := "OSDs with their Deployments, the CRUSH host, the entry in the CephCluster"
 	if n.ReplacedBy != "" && n.mayBePrimary() {
@@ -82,13 +82,13 @@ func (n NodeIdentity) notLookedAt() json.RawMessage {
 	default:
 		return nil
 	}
-	return left(whose + ": " + what + "; look whether something of the old machine is among them, and remove it by hand")
+	return left(whose + ": " + what + "; check whether any belongs to the old machine, and remove it by hand")
 }
 
-// deleteNode deletes the Node of the captured UID.
+// deleteNode deletes the Node with the captured UID.
 type deleteNode struct{ api kube.API }
 
-// Atomic implements [actions.AtomicStep]: a Node that still exists was not deleted.
+// Atomic implements [actions.AtomicStep]: while the Node exists, it was not deleted.
 func (deleteNode) Atomic() bool { return true }
 
 // Prove implements [actions.Step].
@@ -116,7 +116,7 @@ func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawM
 		return nil, err
 	}
 	if facts.Node.UID == "" || journal.IsTraced(facts.Node.UID) {
-		// Without its UID there is no saying which Node was meant.
+		// Without its UID it is unknown which Node was meant.
 		return nil, nil
 	}
 	slow := time.AfterFunc(deletionIsSlow, func() { step.WaitsForOthers(fmt.Sprintf(webhookHolds, facts.Node.Name, deletionIsSlow)) })
@@ -127,8 +127,7 @@ func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	return nil, nil
 }
 
-// deletionIsSlow is how long the API server may think about a deletion before somebody who
-// waits is told.
+// deletionIsSlow is how long the API server may take for a deletion before EKCO reports that it waits.
 const deletionIsSlow = 3 * time.Second
 
 const (
@@ -136,7 +135,7 @@ const (
 	webhookHolds = "the API server has not answered the deletion of node %s for %s; a webhook may hold it: " + seeWebhooks
 )
 
-// lookAtWebhooks says, to be added to an error, how to look at what refused.
+// lookAtWebhooks returns the command that shows webhooks, if one refused, to be added to an error.
 func lookAtWebhooks(err error) string {
 	if strings.Contains(err.Error(), "webhook") {
 		return "; look at it: " + seeWebhooks
@@ -144,7 +143,7 @@ func lookAtWebhooks(err error) string {
 	return ""
 }
 
-// heldNode says what keeps a Node, and how to look at it.
+// heldNode returns why a Node still exists, and how to look at it.
 func heldNode(node kube.Node) string {
 	if !node.Deleting || len(node.Finalizers) == 0 {
 		return fmt.Sprintf("node %s still exists; look at it: kubectl get node %s -o yaml", node.Name, node.Name)

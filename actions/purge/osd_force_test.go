@@ -39,7 +39,7 @@ func TestCephsOwnCheckOfAPurgeIsOverruledOnlyOnRecord(t *testing.T) {
 	}{
 		"all data has moved":                           {want: checked},
 		"all data has moved, and a person asks":        {request: journal.ActionRequested{Manual: true}, want: checked},
-		"Ceph cannot recover":                          {stuck: true, want: overruled, record: "wants 3 copies on different hosts, with only 2 left"},
+		"Ceph cannot recover":                          {stuck: true, want: overruled, record: "needs 3 copies on different hosts; only 2 are left"},
 		"a person asks, though not all data has moved": {stuck: true, request: journal.ActionRequested{Manual: true}, want: overruled, record: "a person asked for the purge"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// findOSDs completes what could not be captured because Ceph did not answer. It
-// changes nothing: its proof is its output.
+// findOSDs finds what could not be captured because Ceph did not answer. It changes nothing; its output is the
+// result.
 type findOSDs storagePart
 
 // Do implements [actions.Step].
@@ -29,7 +29,7 @@ func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 	}
 	outputs, err := json.Marshal(found)
 	if err != nil {
-		return actions.Proof{}, fmt.Errorf("write down what was found: %w", err)
+		return actions.Proof{}, fmt.Errorf("record what was found: %w", err)
 	}
 	return actions.Proof{Done: true, Outputs: outputs}, nil
 }
@@ -39,7 +39,7 @@ func (s findOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journ
 	return storagePart(s).leaves(ctx, step)
 }
 
-// findAll finds the OSDs and, where Rook could not be read, what it knows.
+// findAll finds the OSDs and, if Rook could not be read, Rook's objects.
 func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (foundOSDs, error) {
 	node, lost, err := lostStorage(record)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 		return foundOSDs{NoRook: true}, nil
 	}
 	if read == nil || view.replaced() {
-		// Rook's objects under the name of a replacement are the replacement's.
+		// Rook's objects under the name of a replacement belong to the replacement.
 		return p.find(ctx, view)
 	}
 	view.OSDs = osdFacts(view.tree, deployedOSDs(read.Deployments))
@@ -71,9 +71,8 @@ func (p storagePart) findAll(ctx context.Context, record journal.ActionRecord) (
 	return found, err
 }
 
-// find returns the captured OSDs that are still the node's and, unless another
-// node has its name, those under its CRUSH host that are down and have no
-// Deployment.
+// find returns the captured OSDs that still belong to the node. Unless another node has its name, it adds those
+// under its CRUSH host that are down and have no Deployment.
 func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, error) {
 	var found foundOSDs
 	host, hasHost := view.tree.HostOfNode(view.node.hostname())
@@ -101,8 +100,8 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 	return found, nil
 }
 
-// outOSDs marks the OSDs out, and those down that came up since the preflight. Those of a node
-// that answers run: they are only marked out, and stopped later.
+// outOSDs marks the OSDs out, and down if they came up since the preflight. If the node answers, its OSDs run:
+// they are only marked out, and stopped later.
 type outOSDs storagePart
 
 // Prove implements [actions.Step].
@@ -151,10 +150,10 @@ func (s outOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journa
 	return storagePart(s).leaves(ctx, step)
 }
 
-// waitOSDs lets time pass since the OSDs were marked out.
+// waitOSDs waits after the OSDs were marked out.
 type waitOSDs struct{}
 
-// waitInput is the wait that was configured when the purge was planned.
+// waitInput is the configured wait when the purge was planned.
 type waitInput struct {
 	Wait journal.Duration `json:"wait"`
 }
@@ -175,7 +174,7 @@ func (waitOSDs) Prove(_ context.Context, step actions.StepContext) (actions.Proo
 	return actions.Proof{Done: true}, nil
 }
 
-// purgeOSD removes one captured OSD, and its Deployment if Rook made it again.
+// purgeOSD removes one captured OSD, and its Deployment if Rook has recreated it.
 type purgeOSD storagePart
 
 // Prove implements [actions.Step].
@@ -189,7 +188,7 @@ func (s purgeOSD) Prove(ctx context.Context, step actions.StepContext) (actions.
 	case found.kept != "":
 		return actions.Proof{Done: true, Outputs: left(found.kept)}, nil
 	}
-	missing, err := storagePart(s).missingAnew(ctx, found.view, found.captured)
+	missing, err := storagePart(s).remainsRecreated(ctx, found.view, found.captured)
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
@@ -204,10 +203,10 @@ func (s purgeOSD) Do(ctx context.Context, step actions.StepContext) (json.RawMes
 			return nil, err
 		}
 	}
-	return nil, storagePart(s).removeAnew(ctx, found.view, found.captured)
+	return nil, storagePart(s).removeRecreated(ctx, found.view, found.captured)
 }
 
-// foundOSD is a captured OSD as it is now. kept says why it must not be removed.
+// foundOSD is a captured OSD as it is now. kept is why it must not be removed.
 type foundOSD struct {
 	view     storageView
 	captured OSDFacts
@@ -240,13 +239,13 @@ func (s purgeOSD) find(ctx context.Context, step actions.StepContext) (found fou
 	return found, nil
 }
 
-// whyLeft says why an OSD is not, or no longer, among those of the node.
+// whyLeft returns why an OSD is not, or no longer, among those of the node.
 func (v storageView) whyLeft(osd OSDFacts) string {
 	name := ceph.Names(osd.ID)
 	if why, left := v.left[name]; left {
 		return actions.LeftBecause(name, why)
 	}
-	return name + " is not the node's any more, or is gone"
+	return name + " no longer belongs to the node, or is gone"
 }
 
 // Leaves implements [actions.LeavingStep].
@@ -262,10 +261,10 @@ func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ce
 	err := p.Ceph.Purge(ctx, osd.Ref, false)
 	if errors.Is(err, ceph.ErrBusy) || errors.Is(err, ceph.ErrAgain) {
 		why := "a person asked for the purge"
-		if !step.Action.Request.Manual { // who only joined saw no warning of it
+		if !step.Action.Request.Manual { // a person who joined an automatic purge saw no warning
 			var stuck bool
 			if stuck, why = whetherStuck(ctx, p.Ceph, step.Action); !stuck {
-				return errors.Join(err, errors.New(cmp.Or(why, "Ceph can recover by itself")))
+				return errors.Join(err, errors.New(cmp.Or(why, "Ceph can still recover")))
 			}
 		}
 		if err := step.Note(ctx, map[string]string{"forced": fmt.Sprintf("%v; %s", err, why)}); err != nil {
@@ -279,7 +278,7 @@ func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ce
 	return err
 }
 
-// purgeFoundOSDs removes the OSDs that were found only after the plan.
+// purgeFoundOSDs removes the OSDs that were found after the plan.
 type purgeFoundOSDs storagePart
 
 // Prove implements [actions.Step].

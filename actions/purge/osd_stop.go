@@ -11,9 +11,9 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// stopOSDs waits until the OSDs of a node that answers have stopped, which their
-// own kubelet sees to once their Deployments are gone. What Rook makes again
-// meanwhile, as it does where it takes every node, is removed.
+// stopOSDs waits until the OSDs of a node that answers have stopped: the kubelet stops them once their
+// Deployments are gone. It removes Deployments that Rook recreates in this time, as it does if it uses every
+// node.
 type stopOSDs storagePart
 
 // Prove implements [actions.Step].
@@ -27,7 +27,7 @@ func (s stopOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 			return actions.Proof{Missing: ceph.Names(osd.ID) + " still runs"}, nil
 		}
 	}
-	missing, err := storagePart(s).missingAnew(ctx, view, view.OSDs...)
+	missing, err := storagePart(s).remainsRecreated(ctx, view, view.OSDs...)
 	if err == nil && missing == "" {
 		missing, err = s.ending(ctx, view)
 	}
@@ -40,12 +40,11 @@ func (s stopOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	return nil, storagePart(s).removeAnew(ctx, view, view.OSDs...)
+	return nil, storagePart(s).removeRecreated(ctx, view, view.OSDs...)
 }
 
-// ending says which pod of the OSDs has not ended, or "". An OSD that Ceph calls
-// down may come up again as long as its pod is there. Nobody ends the pods of a
-// node that was lost meanwhile.
+// ending returns which pod of the OSDs has not ended, or "". An OSD that is down in Ceph may come up again
+// while its pod exists. The pods of a node that was lost since do not count: no kubelet ends them.
 func (s stopOSDs) ending(ctx context.Context, view storageView) (string, error) {
 	live, err := s.api.Node(ctx, view.node.Name)
 	switch {

@@ -13,26 +13,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Kubeadm is what a purge asks about what kubeadm left in the cluster.
-// [kube.Client] implements it.
+// Kubeadm is what a purge reads and writes of kubeadm's data in the cluster. [kube.Client] implements it.
 type Kubeadm interface {
-	// KubeadmConfig returns ErrNotFound where there is no such ConfigMap.
+	// KubeadmConfig returns ErrNotFound if there is no such ConfigMap.
 	KubeadmConfig(ctx context.Context) (kube.KubeadmConfig, error)
-	// WriteClusterStatus returns ErrConflict when the ConfigMap is not of that
-	// version.
+	// WriteClusterStatus returns ErrConflict if the ConfigMap has another version.
 	WriteClusterStatus(ctx context.Context, clusterStatus, version string) (string, error)
 	APIServerPods(ctx context.Context) ([]kube.APIServerPod, error)
 }
 
-// ControlPlane is where the control plane keeps its members.
+// ControlPlane gives access to kubeadm's data and etcd.
 type ControlPlane struct {
 	Kubeadm Kubeadm
 	// Etcd connects to the etcd members at the endpoints.
 	Etcd etcd.Dial
 }
 
-// WithControlPlane makes a purge remove the etcd member and the kubeadm
-// endpoint of a primary. Workers are not concerned.
+// WithControlPlane makes a purge remove the etcd member and the kubeadm endpoint of a primary.
 func WithControlPlane(plane ControlPlane) Option {
 	return func(parts *parts) {
 		api := parts.node.(nodePart).api
@@ -40,35 +37,33 @@ func WithControlPlane(plane ControlPlane) Option {
 	}
 }
 
-// KubeadmFacts is what kubeadm knew of the node.
+// KubeadmFacts is what kubeadm has about the node.
 type KubeadmFacts struct {
-	// Endpoint is where the node's API server listened, nil when it is not known.
+	// Endpoint is where the node's API server listened, nil if unknown.
 	Endpoint *kubeadm.Endpoint `json:"endpoint,omitempty"`
-	// Edit is set when the ClusterStatus lists the node, or is malformed, or
-	// cannot be understood.
+	// Edit is set if the ClusterStatus lists the node, or is malformed, or EKCO cannot read it.
 	Edit bool `json:"edit,omitempty"`
 }
 
-// EtcdFacts is what etcd knew of the node.
+// EtcdFacts is what etcd has about the node.
 type EtcdFacts struct {
-	// Member is the node's, nil when it has none.
+	// Member is the node's member, nil if it has none.
 	Member *etcd.Member `json:"member,omitempty"`
 	// Endpoints are client URLs of the members that remain.
 	Endpoints []string `json:"endpoints,omitempty"`
-	// Problem says why no member is removed although one could be meant.
+	// Problem is why no member is removed although one may be the node's.
 	Problem string `json:"problem,omitempty"`
-	// Unasked is set when the problem is that nobody knows where to ask etcd.
+	// Unasked is set if the problem is that no endpoint of etcd is known.
 	Unasked bool `json:"unasked,omitempty"`
 }
 
-// primaryPart is what a primary is beyond a worker.
+// primaryPart is the part of a purge for a primary's control plane.
 type primaryPart struct {
 	api   kube.API
 	plane ControlPlane
 }
 
-// errNoPrimaries says that kubeadm did not make the cluster, so that nobody knows
-// where to ask for etcd.
+// errNoPrimaries: kubeadm did not create the cluster, so no endpoint of etcd is known.
 var errNoPrimaries = errors.New("no primary is known")
 
 func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
@@ -78,14 +73,14 @@ func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, f
 	return nil
 }
 
-// find is capture that tells with errNoPrimaries that etcd was not asked.
+// find is capture, but returns errNoPrimaries if etcd was not asked.
 func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if !facts.Node.mayBePrimary() {
 		return nil
 	}
 	replacement, err := facts.Node.replacement(ctx, p.api)
 	if err != nil || replacement != "" {
-		// Whatever is under the name now belongs to the new node.
+		// Whatever has the name now belongs to the new node.
 		facts.Node.ReplacedBy = replacement
 		return err
 	}
@@ -109,8 +104,8 @@ func (p primaryPart) find(ctx context.Context, record journal.ActionRecord, fact
 	return p.captureMember(ctx, record, facts, kubeadm.EtcdClientURLs(others), kubeadm.EtcdPeerURLs(own), plane.others)
 }
 
-// captureMember finds the node's etcd member. With --force a member that cannot
-// be told from others is left alone; without, the purge waits.
+// captureMember finds the node's etcd member. If EKCO cannot identify it, a forced purge leaves it alone, and
+// any other waits.
 func (p primaryPart) captureMember(ctx context.Context, record journal.ActionRecord, facts *Facts, endpoints, peers []string, others []kube.Node) error {
 	api, err := p.plane.Etcd(endpoints)
 	if err != nil {
@@ -172,7 +167,7 @@ func (p primaryPart) plan(_ journal.ActionRecord, facts Facts) (journal.Plan, er
 
 func (primaryPart) gate(_ journal.ActionRecord, facts Facts) []string { return facts.quorum() }
 
-// quorum returns the preflight that asks etcd, if there is anything to ask.
+// quorum returns the preflight of etcd, if there is a member to check.
 func (f Facts) quorum() []string {
 	if f.Etcd == nil || (f.Etcd.Member == nil && f.Etcd.Problem == "") {
 		return nil

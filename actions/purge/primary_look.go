@@ -12,18 +12,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// planeView is what Kubernetes knows of the control plane.
+// planeView is what Kubernetes has about the control plane.
 type planeView struct {
-	// kubeadm is set when kubeadm made the cluster.
+	// kubeadm is set if kubeadm created the cluster.
 	kubeadm bool
-	// listed is where API servers listen, by node: as the ClusterStatus says or,
-	// where there is none, as their pods do.
+	// listed are the addresses of API servers, by node: from the ClusterStatus or, without one, from their
+	// pods.
 	listed map[string]kubeadm.Endpoint
-	// others are all Nodes but the one that is lost.
+	// others are all Nodes except the lost one.
 	others []kube.Node
 }
 
-// look reads the control plane, and captures what kubeadm knew of the node.
+// look reads the control plane, and captures what kubeadm has about the node.
 func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) {
 	var view planeView
 	config, err := p.plane.Kubeadm.KubeadmConfig(ctx)
@@ -38,7 +38,7 @@ func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) 
 			edit, editErr := kubeadm.RemoveEndpoint(config.ClusterStatus, facts.Node.Name)
 			facts.Kubeadm.Edit = editErr != nil || edit.Changed()
 		} else {
-			// The step will say so, when nothing depends on it any more.
+			// The step reports that, when nothing depends on it any more.
 			facts.Kubeadm.Edit = true
 		}
 	}
@@ -56,7 +56,7 @@ func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) 
 	return view, err
 }
 
-// annotated returns what the pods of API servers say.
+// annotated returns the addresses from the pods of API servers.
 func (p primaryPart) annotated(ctx context.Context) (map[string]kubeadm.Endpoint, error) {
 	pods, err := p.plane.Kubeadm.APIServerPods(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (p primaryPart) annotated(ctx context.Context) (map[string]kubeadm.Endpoint
 	return listed, nil
 }
 
-// others returns all Nodes but the lost one; one that has its name now is another.
+// others returns all Nodes except the lost one. A Node with its name and another UID is another one.
 func (p primaryPart) others(ctx context.Context, lost NodeIdentity) ([]kube.Node, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
@@ -80,18 +80,17 @@ func (p primaryPart) others(ctx context.Context, lost NodeIdentity) ([]kube.Node
 	return slices.DeleteFunc(nodes, func(n kube.Node) bool { return n.UID == lost.UID }), nil
 }
 
-// found reports whether there is a trace of kubeadm. Where there is none, no etcd
-// is looked for: kubeadm did not make the cluster.
+// found reports whether there is a sign of kubeadm. Without one, kubeadm did not create the cluster, and EKCO
+// does not look for etcd.
 func (v planeView) found() bool { return v.kubeadm || len(v.listed) > 0 }
 
-// ownAddresses are all that the lost node may have had.
+// ownAddresses are the addresses that the lost node may have had.
 func (v planeView) ownAddresses(lost NodeIdentity) []string {
 	return distinct(lost.InternalIP, v.listed[lost.Name].AdvertiseAddress)
 }
 
-// otherAddresses are those of the other primaries. Those that kubeadm does not
-// list come last, by their Nodes: not every pod of an API server has labels and
-// annotation.
+// otherAddresses are the addresses of the other primaries. Those that kubeadm does not list come last, from
+// their Nodes: some pods of API servers lack labels and annotation.
 func (v planeView) otherAddresses(lost string, own []string) []string {
 	var addresses, unlisted []string
 	for _, node := range slices.Sorted(maps.Keys(v.listed)) {

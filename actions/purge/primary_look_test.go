@@ -72,7 +72,7 @@ func TestAForcedPurgeLeavesTheMemberWhereNoOtherPrimaryIsKnownAndSaysSo(t *testi
 		s.ask(journal.ActionRequested{Manual: true, Force: true})
 		s.RunToEnd(s.cfg())
 		s.wantTraces("etcd member")
-		if s.Count("warned EtcdQuorumKept: no etcd member is removed: find the etcd members: no other primary than w1 is known") != 1 {
+		if s.Count("warned EtcdQuorumKept: EKCO removes no etcd member: find the etcd members: no other primary than w1 is known") != 1 {
 			t.Errorf("not on record: %q", s.Story())
 		}
 	})
@@ -83,7 +83,7 @@ func TestThatNoPrimaryIsKnownIsADoubtAndNoTrace(t *testing.T) {
 		s.alone()
 		s.Cluster.RemoveNode("w1")
 		traced := s.trace("w8")
-		if len(traced.Found) != 0 || len(traced.Doubts) != 1 || !strings.Contains(traced.Doubts[0], "etcd could not be asked: ") {
+		if len(traced.Found) != 0 || len(traced.Doubts) != 1 || !strings.Contains(traced.Doubts[0], "cannot read etcd: ") {
 			t.Errorf("traced %+v", traced)
 		}
 	})

@@ -57,7 +57,7 @@ func TestD5MembersThatDoNotAnswerHaveNoQuorum(t *testing.T) {
 			called  string
 		}{
 			{func() { s.etcd.Kill(s.etcd.List()[1].ID) }, "etcd has no quorum now"},
-			{func() { s.etcd.Cut(true) }, "none counts as healthy, and etcd as one without quorum"},
+			{func() { s.etcd.Cut(true) }, "EKCO assumes that it has no quorum"},
 		} {
 			r := s.askedThen(journal.ActionRequested{Manual: true}, test.silence)
 			if err := r.Wait(); err != nil {

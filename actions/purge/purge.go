@@ -1,5 +1,5 @@
-// Package purge removes a lost node from the cluster for good, with all that it
-// leaves in Rook, Ceph, etcd and kubeadm's configuration.
+// Package purge permanently removes a lost node from the cluster, and all that belongs to it in Rook, Ceph,
+// etcd and kubeadm's configuration.
 package purge
 
 import (
@@ -16,34 +16,32 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Facts is what a purge captures before anything is touched, and keeps in
-// its plan. Each part of the purge adds its own; a part that has nothing to do
-// adds nothing.
+// Facts is what a purge captures before it changes anything, and keeps in its plan. Each part of the purge adds
+// its own facts, if any.
 type Facts struct {
 	Node    NodeIdentity  `json:"node"`
 	Storage *StorageFacts `json:"storage,omitempty"`
 	Kubeadm *KubeadmFacts `json:"kubeadm,omitempty"`
 	Etcd    *EtcdFacts    `json:"etcd,omitempty"`
-	// StorageLeft says why nothing was looked for in Rook, if there may be
-	// something. Only a manual purge has it.
+	// StorageLeft is why the purge leaves Rook alone although there may be something. Only a manual purge has
+	// it.
 	StorageLeft string `json:"storage_left,omitempty"`
 }
 
-// NodeIdentity is who the node was. When the Node was already gone as the purge
-// was planned, role and addresses are those that EKCO saw last, or empty.
+// NodeIdentity identifies the node. If the Node was already gone when the purge was planned, role and addresses
+// are those that EKCO saw last, or empty.
 type NodeIdentity struct {
 	Name       string           `json:"name"`
 	UID        string           `json:"uid"`
 	Role       journal.NodeRole `json:"role,omitempty"`
 	InternalIP string           `json:"internal_ip,omitempty"`
 	Hostname   string           `json:"hostname,omitempty"`
-	// Present is set when the Node still existed.
+	// Present is set if the Node still existed.
 	Present bool `json:"present,omitempty"`
-	// ReplacedBy is the UID of the Node that had the name by then. Nothing is
-	// captured of what is under the name, since it may be the new Node's.
+	// ReplacedBy is the UID of the Node that already had the name. Then nothing under the name is captured,
+	// since it may belong to that Node.
 	ReplacedBy string `json:"replaced_by,omitempty"`
-	// HostnameOf is the Node that had the hostname by then. Nothing is captured of
-	// what Rook and Ceph have under it.
+	// HostnameOf is the Node that already had the hostname. Then nothing of Rook and Ceph under it is captured.
 	HostnameOf string `json:"hostname_of,omitempty"`
 }
 
@@ -55,7 +53,7 @@ func (n NodeIdentity) hostname() string {
 	return n.Name
 }
 
-// names returns the names under which Rook may know the node.
+// names returns the names that Rook may use for the node.
 func (n NodeIdentity) names() []string {
 	if n.hostname() == n.Name {
 		return []string{n.Name}
@@ -63,10 +61,10 @@ func (n NodeIdentity) names() []string {
 	return []string{n.hostname(), n.Name}
 }
 
-// mayBePrimary reports whether the node was a primary, or nobody knows.
+// mayBePrimary reports whether the node was a primary, or its role is unknown.
 func (n NodeIdentity) mayBePrimary() bool { return n.Role != journal.RoleWorker }
 
-// replacement returns the Node that has the name now, if it is another one.
+// replacement returns the UID of another Node that has the name now, or "".
 func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string, err error) {
 	live, err := api.Node(ctx, n.Name)
 	switch {
@@ -80,26 +78,25 @@ func (n NodeIdentity) replacement(ctx context.Context, api kube.API) (uid string
 	return live.UID, nil
 }
 
-// part is one concern of a purge. The parts capture their facts, then plan
-// their steps, in the order in which [New] has them.
+// part is one part of a purge. The parts capture their facts, then plan their steps, in the order of [New].
 type part interface {
-	// name says which part it is, in the keys of errors.
+	// name is the part's name in the keys of errors.
 	name() string
-	// domain is what its steps take, unless they say otherwise.
+	// domain is the domain that its steps lock, unless they name others.
 	domain() string
 	// capture adds to the facts. It changes nothing.
 	capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error
-	// plan returns the part's steps, and those that take them back.
+	// plan returns the part's steps, and those that undo them.
 	plan(record journal.ActionRecord, facts Facts) (journal.Plan, error)
-	// gate lists what is asked about the part before the first step of all.
+	// gate lists the part's preflights before the first step of all.
 	gate(record journal.ActionRecord, facts Facts) []string
-	// steps returns the code of the part's steps, by what they do.
+	// steps returns the implementations of the part's steps, by their Does.
 	steps() map[string]actions.Step
 	// preflights returns the part's checks, by name.
 	preflights() map[string]actions.Preflight
 }
 
-// definition removes a node for good.
+// definition is the action that permanently removes a node.
 type definition struct{ parts []part }
 
 // Option adds a part to a purge.
@@ -116,18 +113,16 @@ func partsOf(api kube.API, options []Option) parts {
 	return all
 }
 
-// ordered returns the parts that there are.
+// ordered returns the parts that exist.
 func (p parts) ordered() []part {
 	return slices.DeleteFunc([]part{p.storage, p.node, p.primary}, func(part part) bool { return part == nil })
 }
 
-// New returns the action that removes a lost node from the cluster. Its plan is
-// assembled from parts: the Node object, and what the options add. What is not
-// added does not exist for the purge. A subject whose UID [journal.IsTraced] has no
-// Node object, and may have been a primary.
+// New returns the action that permanently removes a lost node from the cluster. Its plan has a part for the
+// Node object, and the parts of the options. A subject whose UID [journal.IsTraced] has no Node object, and may
+// have been a primary.
 //
-// A Node of the same name and another UID is never touched, nor what belongs to
-// it.
+// It never changes a Node with the same name and another UID, nor what belongs to it.
 func New(api kube.API, options ...Option) actions.Definition {
 	d := definition{parts: partsOf(api, options).ordered()}
 	steps := map[string]actions.Step{WaitForCancel: waitForCancel{}}
@@ -145,27 +140,24 @@ func New(api kube.API, options ...Option) actions.Definition {
 	}
 }
 
-// guarded returns the preflights of an irreversible step: those every such step
-// has, between the ones given first and the ones given last.
+// guarded returns the preflights of an irreversible step: first, those that every such step has, and last.
 func guarded(first []string, last ...string) []string {
 	all := append(append([]string{}, first...), nodes.StillGone)
 	return append(append(all, actions.Policy), last...)
 }
 
-// replacedNodeIsPurged: the Node that was to be purged no longer exists. Of a
-// node that EKCO never saw nobody can say that it is not the one which has the
-// name now, so its purge does not begin.
+// replacedNodeIsPurged: the Node to purge no longer exists. A node that EKCO never saw may be the one that has
+// the name now, so its purge does not begin.
 func replacedNodeIsPurged(record journal.ActionRecord, live kube.Node) actions.Verdict {
 	if journal.IsTraced(record.Subject.UID) && !record.PastNoReturn {
-		return actions.Abandon(fmt.Sprintf("a node %s has joined (uid %s), and what is left under the name may be its own", live.Name, live.UID))
+		return actions.Abandon(fmt.Sprintf("a node %s has joined (uid %s), and what is left under the name may belong to it", live.Name, live.UID))
 	}
 	return actions.Pass()
 }
 
-// guards has the member's quorum asked before the Node of a primary is deleted,
-// which is the first that a purge takes of the control plane; the member follows it.
-// The Node of a machine that answers stays as long as one of its OSDs runs, also if
-// it was stopped before.
+// guards makes a purge check the quorum before it deletes a primary's Node, the first step that changes the
+// control plane. The Node of a machine that answers stays while one of its OSDs runs, even if that had stopped
+// before.
 func guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
 	if planned.Does != doesDeleteNode {
 		return nil
@@ -181,7 +173,7 @@ func guards(record journal.ActionRecord, planned journal.PlannedStep) []string {
 	return append(guards, facts.quorum()...)
 }
 
-// plan makes one plan of what the parts have to do.
+// plan joins the plans of the parts.
 func (d definition) plan(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	facts, err := d.capture(ctx, record)
 	if err != nil {
@@ -210,12 +202,12 @@ func (d definition) plan(ctx context.Context, record journal.ActionRecord) (jour
 	}
 	plan.Steps = cancelable(record, plan.Steps)
 	if plan.Facts, err = json.Marshal(facts); err != nil {
-		return journal.Plan{}, fmt.Errorf("write down the facts of node %s: %w", record.Subject.Name, err)
+		return journal.Plan{}, fmt.Errorf("record the facts of node %s: %w", record.Subject.Name, err)
 	}
 	return plan, nil
 }
 
-// takingDomain has each step take the domain that does not say what it takes.
+// takingDomain sets the domain of each step that has none.
 func takingDomain(domain string, steps []journal.PlannedStep) []journal.PlannedStep {
 	for i := range steps {
 		if steps[i].Domains == nil {
@@ -225,7 +217,7 @@ func takingDomain(domain string, steps []journal.PlannedStep) []journal.PlannedS
 	return steps
 }
 
-// capture captures who the node was, and then all that belonged to it.
+// capture captures the node's identity, and then all that belonged to it.
 func (d definition) capture(ctx context.Context, record journal.ActionRecord) (facts Facts, err error) {
 	for _, part := range d.parts {
 		if node, ok := part.(nodePart); ok {

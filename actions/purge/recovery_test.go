@@ -49,7 +49,7 @@ func TestAnAutomaticPurgeOfOneOfThreeHostsWithThreeCopiesIsNotHeldForEver(t *tes
 				if rest := purged.Sub(out); rest < max(wait, 30*time.Second) || rest > wait+2*time.Minute {
 					t.Errorf("the OSDs were purged %s after they were out", rest)
 				}
-				if s.Count(stuckWarned+"pool replicapool wants 3 copies on different hosts, with only 2 left") != 1 {
+				if s.Count(stuckWarned+"pool replicapool needs 3 copies on different hosts; only 2 are left") != 1 {
 					t.Errorf("why it went on is not recorded once: %q", s.Story())
 				}
 				if last := s.Story()[len(s.Story())-1]; last != "ended done" {
@@ -122,7 +122,7 @@ func TestAnAutomaticPurgeWaitsAsLongAsCephCanRecover(t *testing.T) {
 		"fewer copies than min_size": {
 			set:     func(s *whole) { s.ceph.AddPool("replicapool", 3, 3) },
 			recover: func(s *whole) { s.ceph.AddHost("p4", 40) },
-			says:    "with only 2 left; placement group 1.0 is undersized+degraded+peered on osd.20, osd.21",
+			says:    "only 2 are left; placement group 1.0 is undersized+degraded+peered on osd.20, osd.21",
 		},
 		"another trouble": {
 			set: func(s *whole) {
@@ -215,7 +215,7 @@ func TestAPurgeByHandWarnsOfACephThatIsStuckAndGoesOnAsItAlwaysDid(t *testing.T)
 			t.Errorf("it took %s", took)
 		}
 		s.wantTraces()
-		if s.Count("warned "+purge.CephHealthy) != 1 || s.Count("warned "+purge.OSDSafeToDestroy+": Ceph does not call it safe") != 1 {
+		if s.Count("warned "+purge.CephHealthy) != 1 || s.Count("warned "+purge.OSDSafeToDestroy+": Ceph does not report it as safe") != 1 {
 			t.Errorf("the warnings are %q", s.Story())
 		}
 	})

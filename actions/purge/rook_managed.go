@@ -8,13 +8,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RookManaged is the preflight that warns of a manual purge which was told to leave
-// the node's part of Rook and Ceph. Other purges do not have it.
+// RookManaged is the preflight that warns if a manual purge was told to leave the node's part of Rook and Ceph.
 const RookManaged = "RookManaged"
 
-// wanted reports whether the purge removes the node from Ceph: it does unless it was told
-// not to. The setting does not matter: where Rook uses all nodes, kURL sets
-// maintain_rook_storage_nodes to false, and a purged node still has OSDs.
+// wanted reports whether the purge removes the node from Ceph, which is the default. The setting does not
+// matter: if Rook uses all nodes, kURL sets maintain_rook_storage_nodes to false, and a purged node still has
+// OSDs.
 func wanted(record journal.ActionRecord) bool {
 	asked := journal.PurgeInputOf(record.Request).MaintainRook
 	return asked == nil || *asked
@@ -25,8 +24,8 @@ func (p storagePart) managed(record journal.ActionRecord) bool {
 	return !p.Unmanaged || journal.PurgeInputOf(record.Request).MaintainRook != nil
 }
 
-// left says that what Rook has of the node stays, or nothing if there is no
-// Rook. That cannot be told is no reason to hold a purge which leaves Rook alone.
+// left returns the warning that Rook's part of the node stays, or "" if there is no Rook. A failed read does
+// not hold a purge that leaves Rook alone.
 func (p storagePart) left(ctx context.Context, record journal.ActionRecord) string {
 	if !record.Request.Manual {
 		return ""
@@ -37,7 +36,7 @@ func (p storagePart) left(ctx context.Context, record journal.ActionRecord) stri
 	}
 	there := "there is a CephCluster"
 	if err != nil {
-		there = fmt.Sprintf("whether there is a CephCluster cannot be told: %v", err)
+		there = fmt.Sprintf("there may be a CephCluster (%v)", err)
 	}
 	return fmt.Sprintf("this purge leaves Rook alone (--maintain_rook_storage_nodes=false), and %s; the OSDs, CRUSH host and "+
 		"storage entry of node %s stay; to remove them too, run purge-node without --maintain_rook_storage_nodes=false",

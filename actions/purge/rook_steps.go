@@ -16,7 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// removeDeployment removes the Deployment of the captured UID.
+// removeDeployment removes the Deployment with the captured UID.
 type removeDeployment storagePart
 
 // Prove implements [actions.Step].
@@ -55,15 +55,14 @@ func (s removeDeployment) find(ctx context.Context, step actions.StepContext) (c
 	return captured, view.deployment(captured), err
 }
 
-// foundDeployment is a captured Deployment as it is now. kept says why one that is
-// there is not to be removed.
+// foundDeployment is a captured Deployment as it is now. kept is why an existing one must not be removed.
 type foundDeployment struct {
 	there bool
 	kept  string
 }
 
-// deployment returns what became of a Deployment: while it could not be removed,
-// Rook may have bound it to the machine that has the disk now.
+// deployment returns the present state of a Deployment: Rook may have bound it to the machine that has the disk
+// now.
 func (v storageView) deployment(captured rook.OSDDeployment) foundDeployment {
 	at := slices.IndexFunc(v.deployments, func(d rook.OSDDeployment) bool { return d.UID == captured.UID })
 	if at < 0 {
@@ -77,7 +76,7 @@ func (v storageView) deployment(captured rook.OSDDeployment) foundDeployment {
 	return foundDeployment{there: true, kept: actions.LeftBecause(whatRuns(now), why)}
 }
 
-// whatRuns names the OSD of a Deployment or, where that is not known, itself.
+// whatRuns returns the name of the Deployment's OSD or, if that is unknown, of the Deployment.
 func whatRuns(d rook.OSDDeployment) string {
 	if d.OSD == rook.UnknownOSD {
 		return "Deployment " + rook.Namespace + "/" + d.Name
@@ -85,8 +84,8 @@ func whatRuns(d rook.OSDDeployment) string {
 	return ceph.Names(d.OSD)
 }
 
-// lookAtRook reads what is left of the node without asking Ceph, which may not
-// answer: what a Deployment is bound to decides where its OSD runs.
+// lookAtRook reads what is left of the node without Ceph, which may not answer: the binding of a Deployment
+// decides where its OSD runs.
 func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord) (storageView, error) {
 	view := storageView{left: record.Left, live: journal.PurgeInputOf(record.Request).Live}
 	var err error
@@ -100,8 +99,7 @@ func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord
 	return view, err
 }
 
-// leavesBound returns the OSDs of the captured Deployments that another machine
-// has now.
+// leavesBound returns the OSDs of captured Deployments that another machine has now.
 func (p storagePart) leavesBound(ctx context.Context, step actions.StepContext) (left []journal.ActionLeft, err error) {
 	view, err := p.lookAtRook(ctx, step.Action)
 	for _, d := range view.Deployments {
@@ -112,9 +110,9 @@ func (p storagePart) leavesBound(ctx context.Context, step actions.StepContext) 
 	return left, err
 }
 
-// remove scales a Deployment down, so that the OSD ends in order, and deletes it.
-// That of a node that answers is only deleted, which its kubelet does in order: a
-// cancel finds it whole or gone, and Rook makes anew only what is gone.
+// remove scales a Deployment down, so that the OSD ends cleanly, and deletes it. If the node answers, it only
+// deletes it, and the kubelet ends the OSD cleanly: a cancel then finds the Deployment whole or gone, and Rook
+// recreates only what is gone.
 func (p storagePart) remove(ctx context.Context, d rook.OSDDeployment, live bool) error {
 	if !live {
 		if err := kube.Deleted(p.Rook.ScaleDown(ctx, d.Name, d.UID)); err != nil {
@@ -128,7 +126,7 @@ func stillThere(d rook.OSDDeployment) string {
 	return fmt.Sprintf("Deployment rook-ceph/%s still exists; look for finalizers on it: kubectl -n rook-ceph get deployment %s -o jsonpath={.metadata.finalizers}", d.Name, d.Name)
 }
 
-// removeFound removes the Deployments that were found only after the plan.
+// removeFound removes the Deployments that were found after the plan.
 type removeFound storagePart
 
 // Prove implements [actions.Step].
@@ -145,7 +143,7 @@ func (s removeFound) Prove(ctx context.Context, step actions.StepContext) (actio
 	return actions.Proof{Done: true}, nil
 }
 
-// Do implements [actions.Step]. One that cannot be removed does not keep the others.
+// Do implements [actions.Step]. A failure does not stop the others.
 func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	found, _, err := s.find(ctx, step)
 	if err != nil {
@@ -163,8 +161,7 @@ func (s removeFound) Leaves(ctx context.Context, step actions.StepContext) ([]jo
 	return storagePart(s).leavesBound(ctx, step)
 }
 
-// find returns the Deployments that are still to be removed, and why others are
-// kept.
+// find returns the Deployments that must still be removed, and why others are kept.
 func (s removeFound) find(ctx context.Context, step actions.StepContext) (found []rook.OSDDeployment, kept []string, err error) {
 	_, lost, err := lostStorage(step.Action)
 	if err != nil || len(lost.Deployments) == 0 {
@@ -185,10 +182,10 @@ func (s removeFound) find(ctx context.Context, step actions.StepContext) (found 
 	return found, kept, nil
 }
 
-// removeEntry takes the node out of the CephCluster's list.
+// removeEntry removes the node from the CephCluster's list.
 type removeEntry storagePart
 
-// Atomic implements [actions.AtomicStep]: the list is patched in one call.
+// Atomic implements [actions.AtomicStep]: one call patches the list.
 func (removeEntry) Atomic() bool { return true }
 
 // Prove implements [actions.Step].
@@ -221,8 +218,8 @@ func (s removeEntry) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return removedEntry(removed)
 }
 
-// notListed puts on record that somebody else had taken the node off the list, unless
-// an earlier attempt may have been it.
+// notListed records that another client had removed the node from the list, unless an earlier attempt may have
+// done it.
 func notListed(step actions.StepContext) json.RawMessage {
 	if so := step.Action.Steps[step.Planned.ID]; so.Attempts > 1 || so.LastError != "" {
 		return nil
@@ -230,25 +227,22 @@ func notListed(step actions.StepContext) json.RawMessage {
 	return json.RawMessage(`{"unlisted":true}`)
 }
 
-// longestRemoved is how much of an entry is put on record, in bytes. What was
-// captured of a longer one is in the plan.
-const longestRemoved = 4 << 10
+// maxRemoved is how much of an entry is recorded, in bytes. The plan has the captured one.
+const maxRemoved = 4 << 10
 
-// removedEntry puts on record what was removed: it may have been edited since it
-// was captured.
+// removedEntry records the removed entry, which may have changed since it was captured.
 func removedEntry(entry json.RawMessage) (json.RawMessage, error) {
-	if len(entry) == 0 || len(entry) > longestRemoved {
+	if len(entry) == 0 || len(entry) > maxRemoved {
 		return nil, nil
 	}
 	outputs, err := json.Marshal(map[string]json.RawMessage{"removed": entry})
 	if err != nil {
-		return nil, fmt.Errorf("write down the removed entry of the CephCluster: %w", err)
+		return nil, fmt.Errorf("record the removed entry of the CephCluster: %w", err)
 	}
 	return outputs, nil
 }
 
-// find returns the node's entry, nil when there is none to remove; kept says
-// why one is left.
+// find returns the node's entry, nil if there is none to remove; kept is why one stays.
 func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, lost, err := lostStorage(step.Action)
 	if err != nil || lost.Entry == nil {
@@ -263,9 +257,9 @@ func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry 
 	case now.UseAllNodes:
 		return nil, "useAllNodes is set", nil
 	case now.ClusterUID != lost.Entry.ClusterUID:
-		return nil, "the CephCluster is another one now", nil
+		return nil, "the CephCluster was replaced", nil
 	}
-	// The list is read before the Nodes: who is on it has joined before.
+	// The list is read before the Nodes: a listed node joined before.
 	heirs, err := storagePart(s).heirs(ctx, node)
 	if err == nil && heirs.hostname != "" {
 		return nil, fmt.Sprintf("the entry %s in the CephCluster is left alone: %s has that hostname now", now.Name, heirs.hostname), nil

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Rook is what a purge asks of Rook's objects; a [rook.API] is one.
+// Rook is what a purge uses of Rook; [rook.API] implements it.
 type Rook interface {
 	Detect(ctx context.Context) (rook.Installation, error)
 	OSDDeployments(ctx context.Context) ([]rook.OSDDeployment, error)
@@ -26,15 +26,14 @@ type Rook interface {
 	OSDPods(ctx context.Context, node string) ([]rook.OSDPod, error)
 }
 
-// Storage is where a purge finds Ceph.
+// Storage gives access to Rook and Ceph.
 type Storage struct {
 	Ceph ceph.API
 	Rook Rook
-	// UserManaged is set when the list of storage nodes is the installer's: EKCO
-	// then leaves it alone.
+	// UserManaged is set if the installer manages the list of storage nodes: then EKCO does not change it.
 	UserManaged bool
-	// Unmanaged is set when maintain_rook_storage_nodes is false. A purge then changes
-	// the list of storage nodes only if its request says so.
+	// Unmanaged is set if maintain_rook_storage_nodes is false. Then a purge changes the list of storage nodes
+	// only on request.
 	Unmanaged bool
 	// Wait is how long a purge waits between marking OSDs out and purging them.
 	Wait time.Duration
@@ -49,42 +48,38 @@ func WithStorage(storage Storage) Option {
 	}
 }
 
-// StorageFacts is what Rook and Ceph knew of the node.
+// StorageFacts is what Rook and Ceph have about the node.
 type StorageFacts struct {
 	// OSDs are the node's, sorted by id.
 	OSDs []OSDFacts `json:"osds,omitempty"`
-	// Deployments are those of the OSDs.
+	// Deployments are the OSDs' Deployments.
 	Deployments []rook.OSDDeployment `json:"deployments,omitempty"`
-	// CrushHost is the node's host in the CRUSH map, empty when it has none.
+	// CrushHost is the node's host in the CRUSH map, empty if it has none.
 	CrushHost string `json:"crush_host,omitempty"`
-	// TreeUnread says why the CRUSH tree could not be read. OSDs then have the
-	// UUIDs that their Deployments say, or none, and there may be more of them;
-	// both are found when Ceph answers.
+	// TreeUnread is why the CRUSH tree could not be read. Then OSDs have the UUIDs of their Deployments, or
+	// none, and there may be more OSDs; both are found when Ceph answers.
 	TreeUnread string `json:"tree_unread,omitempty"`
-	// RookUnread says why Rook's objects may not be read. Deployments and Entry are
-	// then found when they may.
+	// RookUnread is why Rook's objects may not be read. Then Deployments and Entry are found when they may.
 	RookUnread string `json:"rook_unread,omitempty"`
-	// Entry is the node's in the CephCluster, nil when none is to be removed;
-	// EntryKept then says why. It has no name where the node is not listed, and may yet be: an
-	// EKCO that was adding it then is done by the time that the purge looks.
+	// Entry is the node's entry in the CephCluster, nil if none must be removed; EntryKept then is why. It has
+	// no name if the node is not listed yet: an EKCO that is adding it has ended when the purge looks again.
 	Entry     *rook.StorageNode `json:"entry,omitempty"`
 	EntryKept string            `json:"entry_kept,omitempty"`
-	// absent is set when it turned out that there is no Rook.
+	// absent is set if a later read found no Rook.
 	absent bool
 }
 
 // OSDFacts is one OSD of the node.
 type OSDFacts struct {
 	ceph.Ref
-	// Gone is set when only the CRUSH map still had the OSD.
+	// Gone is set if only the CRUSH map still had the OSD.
 	Gone bool `json:"gone,omitempty"`
-	// Out is set when the OSD was out already. Reweight is its weight, if it was
-	// neither out nor all in.
+	// Out is set if the OSD was already out. Reweight is its weight, if it was neither out nor fully in.
 	Out      bool    `json:"out,omitempty"`
 	Reweight float64 `json:"reweight,omitempty"`
 }
 
-// weight returns how much of its share the OSD was to hold.
+// weight returns the OSD's former reweight.
 func (f OSDFacts) weight() float64 {
 	switch {
 	case f.Out || f.Gone:
@@ -95,7 +90,7 @@ func (f OSDFacts) weight() float64 {
 	return 1
 }
 
-// needsCeph reports whether anything is to be asked of Ceph.
+// needsCeph reports whether the purge needs Ceph.
 func (f *StorageFacts) needsCeph() bool {
 	return f != nil && (len(f.OSDs) > 0 || f.CrushHost != "" || f.TreeUnread != "")
 }
@@ -133,7 +128,7 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 	facts.Storage, err = p.readRook(ctx, record, facts.Node)
 	switch {
 	case record.Request.Manual && errors.Is(err, kube.ErrForbidden):
-		// There may be OSDs. What is known of them is found when it may be read.
+		// There may be OSDs. The purge finds them when it may read Rook.
 		facts.Storage = &StorageFacts{RookUnread: err.Error(), TreeUnread: err.Error()}
 		return nil
 	case err != nil || facts.Storage == nil:
@@ -141,15 +136,14 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 	}
 	heirs, err := p.heirs(ctx, facts.Node)
 	if err != nil || heirs.hostname != "" {
-		// Whatever is under the hostname now may belong to that node.
+		// Whatever has the hostname now may belong to that node.
 		facts.Storage, facts.Node.HostnameOf = nil, heirs.hostname
 		return err
 	}
 	return p.captureOSDs(ctx, record, facts, heirs)
 }
 
-// readRook returns what Rook's objects say about the node, nil when there is no
-// Rook.
+// readRook returns what Rook's objects have about the node, nil if there is no Rook.
 func (p storagePart) readRook(ctx context.Context, record journal.ActionRecord, node NodeIdentity) (*StorageFacts, error) {
 	installation, err := p.Rook.Detect(ctx)
 	if err != nil || !installation.Present {
@@ -180,7 +174,7 @@ func (p storagePart) deployments(ctx context.Context, node NodeIdentity) ([]rook
 	return slices.DeleteFunc(all, func(d rook.OSDDeployment) bool { return !node.binds(d) }), err
 }
 
-// allDeployments returns those of all OSDs of the cluster.
+// allDeployments returns the Deployments of all OSDs.
 func (p storagePart) allDeployments(ctx context.Context, node NodeIdentity) ([]rook.OSDDeployment, error) {
 	all, err := p.Rook.OSDDeployments(ctx)
 	if err != nil {
@@ -194,9 +188,8 @@ func (n NodeIdentity) binds(d rook.OSDDeployment) bool {
 	return d.Hostname != "" && slices.Contains(n.names(), d.Hostname)
 }
 
-// captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree.
-// A manual purge goes on without the tree, since people purge a node when
-// storage is down as well; an automatic one waits.
+// captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree. Without the tree, a manual
+// purge continues, since people purge a node also when storage is down; an automatic one waits.
 func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *Facts, heirs heirs) error {
 	storage := facts.Storage
 	asking, cancel := context.WithTimeout(ctx, cephLook)
@@ -235,14 +228,13 @@ func deployedOSDs(deployments []rook.OSDDeployment) (osds []ceph.Ref) {
 	return osds
 }
 
-// cephLook bounds a question to Ceph that only a look needs. A command that hangs
-// ends before, so that it is ceph that says why.
+// cephLook is the timeout of a read of Ceph. A command that hangs ends earlier, so that the error is ceph's
+// own.
 const cephLook = ceph.DefaultTimeout + ceph.DefaultGrace + 4*time.Second
 
-// orphans returns the OSDs under the host that are not among the known ones and
-// have no Deployment. One that is not bound to the node speaks for another
-// machine, whichever: the CRUSH map does not tell which there are. Rook writes
-// dashes for dots there, and a disk that was moved is still under its old host.
+// orphans returns the OSDs under the host that are neither known nor have a Deployment of another machine. The
+// CRUSH map does not show the machine: Rook replaces dots by dashes there, and a moved disk can still be under
+// its old host.
 func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host, node NodeIdentity, known []ceph.Ref) ([]ceph.Ref, error) {
 	var orphans []ceph.Ref
 	for _, id := range host.OSDs {
@@ -265,8 +257,8 @@ func (p storagePart) orphans(ctx context.Context, tree ceph.Tree, host ceph.Host
 	return slices.DeleteFunc(orphans, func(osd ceph.Ref) bool { return hasOSD(elsewhere, osd) }), nil
 }
 
-// stopped returns the OSDs that do not run. One without a Deployment that runs
-// is somebody's, and not the lost node's.
+// stopped returns the OSDs that do not run. One that runs without a Deployment of the node is not the lost
+// node's.
 func stopped(tree ceph.Tree, osds []ceph.Ref) []ceph.Ref {
 	return slices.DeleteFunc(slices.Clone(osds), func(ref ceph.Ref) bool {
 		now, _ := tree.OSD(ref.ID)
@@ -274,13 +266,13 @@ func stopped(tree ceph.Tree, osds []ceph.Ref) []ceph.Ref {
 	})
 }
 
-// hasOSD reports whether the OSD is among them, as far as UUIDs are known.
+// hasOSD reports whether the list has the OSD, as far as UUIDs are known.
 func hasOSD(osds []ceph.Ref, osd ceph.Ref) bool {
 	return slices.ContainsFunc(osds, func(o ceph.Ref) bool { return o.ID == osd.ID && !o.IsOther(osd) })
 }
 
-// osdFacts returns what the tree says about the OSDs, by id. One whose id belongs
-// to another OSD now is gone, and left out.
+// osdFacts returns the facts of the OSDs from the tree, by id. It skips an OSD whose id now belongs to another
+// OSD: it is gone.
 func osdFacts(tree ceph.Tree, osds []ceph.Ref) []OSDFacts {
 	var all []OSDFacts
 	for _, ref := range osds {

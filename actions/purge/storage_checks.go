@@ -16,21 +16,21 @@ import (
 
 // The preflights of storage.
 const (
-	// CephAnswers holds steps that need Ceph until monitors and mgr answer, and
-	// steps that need Rook until EKCO may read its objects.
+	// CephAnswers holds steps that need Ceph until monitors and mgr answer, and steps that need Rook until EKCO
+	// may read its objects.
 	CephAnswers = "CephAnswers"
-	// CephHealthy warns when Ceph has problems other than the loss of the node.
+	// CephHealthy warns if Ceph has problems other than the loss of the node.
 	CephHealthy = "CephHealthy"
-	// OSDSafeToDestroy warns when data may be on the node's OSDs alone.
+	// OSDSafeToDestroy warns if only the node's OSDs may have some data.
 	OSDSafeToDestroy = "OSDSafeToDestroy"
-	// OSDsDown holds the purge of OSDs that run.
+	// OSDsDown holds the purge while the OSDs run.
 	OSDsDown = "OSDsDown"
 )
 
 type cephAnswers storagePart
 
-// Check implements [actions.Preflight]. If Rook could not be read, it reads Rook
-// first: without Rook there is no Ceph to wait for.
+// Check implements [actions.Preflight]. If Rook could not be read before, it reads Rook first: without Rook it
+// need not wait for Ceph.
 func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, cephLook)
 	defer cancel()
@@ -51,13 +51,13 @@ func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) act
 	case err != nil:
 		return actions.Hold(err.Error()).About(keyOf(err))
 	case !health.MgrActive:
-		return actions.Hold("Ceph has no active mgr, and without one it answers nothing about OSDs; check that a rook-ceph-mgr pod runs").About("no mgr")
+		return actions.Hold("Ceph has no active mgr, which must answer about OSDs; check that a rook-ceph-mgr pod runs").About("no mgr")
 	}
 	return actions.Pass()
 }
 
-// unanswered returns why Ceph did not answer when a manual purge was planned, until
-// the step find-osds is done. It saves a person two further timeouts.
+// unanswered returns why Ceph did not answer when a manual purge was planned, until the step find-osds is done.
+// That saves the administrator two more timeouts.
 func unanswered(record journal.ActionRecord) string {
 	facts, err := factsOf(record)
 	if err != nil || facts.Storage == nil || record.Steps[doesFindOSDs].Done() {
@@ -92,31 +92,31 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 	return verdict
 }
 
-// healthGrace is how long an unhealthy Ceph may hold a purge before it needs a person: the effects of a
-// restart or a short outage are over by then.
+// healthGrace is how long an unhealthy Ceph may hold a purge before a person is needed: a restart or a short
+// outage is over by then.
 const healthGrace = time.Hour
 
-// onlyRecovers reports whether Ceph just makes missing copies again, which can take days. Anything else that is wrong, such
-// as the flag norecover or a full OSD, may be why it never ends.
+// onlyRecovers reports whether Ceph only recreates missing copies, which can take days. Anything else, such as
+// the flag norecover or a full OSD, may be why that never ends.
 func onlyRecovers(troubles []ceph.Check) bool {
 	return slices.ContainsFunc(troubles, degraded) && !slices.ContainsFunc(troubles, func(c ceph.Check) bool {
 		return !degraded(c) && !c.Down()
 	})
 }
 
-// degraded reports whether the check says that copies are missing.
+// degraded reports whether the check means that copies are missing.
 func degraded(c ceph.Check) bool { return c.Code == "PG_DEGRADED" }
 
 // otherOSDs are OSDs of other nodes.
 type otherOSDs struct {
-	// down are those that hold data and are down.
+	// down are OSDs that are in but down.
 	down []int
 	// orphaned are in the CRUSH map and not in the OSD map, as "ceph osd rm" leaves them.
 	orphaned []int
 }
 
-// unexplained leaves out missing copies if the purge is automatic and Ceph cannot make
-// them. Otherwise why says what is known about that.
+// unexplained removes the check for missing copies if the purge is automatic and Ceph cannot recreate them.
+// Otherwise why is what is known about that.
 func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecord, troubles []ceph.Check) (left []ceph.Check, why string) {
 	if record.Request.Manual || !slices.ContainsFunc(troubles, degraded) {
 		return troubles, ""
@@ -128,8 +128,8 @@ func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecor
 	return troubles, why
 }
 
-// look reads Ceph's health and the OSDs of other nodes at the same time: after a loss, both are
-// nearly always needed.
+// look reads Ceph's health and the OSDs of other nodes in parallel: after a loss, nearly always both are
+// needed.
 func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (health ceph.Health, elsewhere otherOSDs, err error) {
 	var healthErr, othersErr error
 	parallel.Run(
@@ -139,8 +139,8 @@ func (p cephHealthy) look(ctx context.Context, record journal.ActionRecord) (hea
 	return health, elsewhere, cmp.Or(healthErr, othersErr)
 }
 
-// unhealthy returns the verdict. It skips the lost node's own OSDs: those that are down, and those that
-// were removed with "ceph osd rm", whose CRUSH entries the purge removes.
+// unhealthy returns the verdict. It skips the lost node's own OSDs: those that are down, and those that were
+// removed with "ceph osd rm", whose CRUSH entries the purge removes.
 func unhealthy(health ceph.Health, troubles []ceph.Check, elsewhere otherOSDs, why string) actions.Verdict {
 	var reasons, codes, mutes []string
 	for _, check := range troubles {
@@ -252,37 +252,36 @@ func unsafe(lost StorageFacts, safety ceph.Safety, err error) (why, key string) 
 	if err != nil {
 		return fmt.Sprintf("cannot tell whether %s may be destroyed: %v", ceph.Names(lost.ids()...), err), "unknown"
 	}
-	return "Ceph does not call it safe: " + safety.Reason(), "unsafe"
+	return "Ceph does not report it as safe: " + safety.Reason(), "unsafe"
 }
 
-// mayBeLost warns of lost data. An OSD that is not safe to destroy is no reason: while
-// every placement group is active, OSDs that run have the data.
+// mayBeLost warns of lost data. That an OSD is not safe to destroy does not mean loss: while every placement
+// group is active, running OSDs have the data.
 func mayBeLost(record journal.ActionRecord, inactive int, reason string) actions.Verdict {
 	notActive := groups(inactive) + " not active"
 	return actions.WarnOfLoss("data", fmt.Sprintf("data may be lost: %s; %s", notActive, reason), fmt.Sprintf(
-		"let Ceph recover, which this waits for, or go on knowingly with: ekco purge-node %s", record.Subject.Name)).
-		OnceLasting(peeringPasses, notActive)
+		"wait until Ceph has recovered, or accept the loss with: ekco purge-node %s", record.Subject.Name)).
+		OnceLasting(peeringTime, notActive)
 }
 
-// orStuck lets an automatic purge continue if Ceph can never call the OSDs safe.
-// That must last for a while, since what the mgr reports about placement groups is
-// some seconds old.
+// orStuck allows an automatic purge to continue if Ceph can never report the OSDs as safe. That must last for a
+// while, since the mgr's report is some seconds old.
 func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) actions.Verdict {
 	stuck, why := whetherStuck(ctx, p.api, record)
 	if stuck {
 		cannot := "Ceph cannot recover by itself: " + why
-		return actions.PassBecause(cannot).About("stuck").OnceLasting(peeringPasses, cannot)
+		return actions.PassBecause(cannot).About("stuck").OnceLasting(peeringTime, cannot)
 	}
-	reason := "Ceph does not call it safe: " + safety.Reason()
+	reason := "Ceph does not report it as safe: " + safety.Reason()
 	if why != "" {
 		reason += "; " + why
 	}
 	return actions.Hold(reason).About("unsafe")
 }
 
-// peeringPasses is how long placement groups may be inactive because they peer, as
-// they do whenever an OSD starts, stops or is marked out.
-const peeringPasses = 30 * time.Second
+// peeringTime is how long placement groups may be inactive because they peer, as they do whenever an OSD
+// starts, stops or is marked out.
+const peeringTime = 30 * time.Second
 
 func groups(count int) string {
 	if count == 1 {
@@ -293,10 +292,10 @@ func groups(count int) string {
 
 type osdsDown storagePart
 
-// Check implements [actions.Preflight]. Before the point of no return, a person is only
-// warned (by other preflights if Ceph does not answer); later steps hold. The OSDs of a
-// node that answers run until stop-osds. If one runs again after that, as when Rook
-// has created its Deployment again, the purge holds before the point of no return.
+// Check implements [actions.Preflight]. Before the point of no return, it only warns a person (other preflights
+// warn if Ceph does not answer); later it holds. The OSDs of a node that answers run until stop-osds. If one
+// runs again after that, because Rook has recreated its Deployment for example, it holds the purge even before
+// the point of no return.
 func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	again := journal.PurgeInputOf(record.Request).Live && record.Steps[doesStopOSDs].Done()
 	before := record.Request.Manual && !record.PastNoReturn && !again
@@ -322,9 +321,9 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) action
 	case len(up) == 0:
 		return actions.Pass()
 	case before:
-		return actions.Warn(fmt.Sprintf("%s still runs, so node %s is not quite dead; its OSDs are not touched until they are down: power the node off", ceph.Names(up...), view.node.Name)).About("running")
+		return actions.Warn(fmt.Sprintf("%s still runs, so node %s is not off; EKCO changes its OSDs only when they are down: power the node off", ceph.Names(up...), view.node.Name)).About("running")
 	case again && !record.PastNoReturn:
-		return actions.Hold(fmt.Sprintf("%s runs again, though it had stopped; stop it, power node %s off, or take everything back with: ekco cancel %s", ceph.Names(up...), view.node.Name, record.ID)).About("running again")
+		return actions.Hold(fmt.Sprintf("%s runs again after it stopped; stop it, power node %s off, or undo the purge with: ekco cancel %s", ceph.Names(up...), view.node.Name, record.ID)).About("running again")
 	}
-	return actions.Hold(fmt.Sprintf("%s still runs, so its node is not quite dead; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name)).About("running")
+	return actions.Hold(fmt.Sprintf("%s still runs, so its node is not off; power node %s off, or stop the OSD", ceph.Names(up...), view.node.Name)).About("running")
 }

@@ -7,16 +7,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// gone reports whether Rook was removed with its namespace, so that Ceph never
-// answers again and nothing of the node can be left in it. A CephCluster that is
-// not there is not enough: it may come back, and its Ceph with it.
+// gone reports whether Rook was removed with its namespace, so that Ceph never answers again and has nothing of
+// the node. A missing CephCluster is not enough: it may come back, and its Ceph with it.
 func (p storagePart) gone(ctx context.Context) bool {
 	found, err := p.Rook.Detect(ctx)
 	return err == nil && found.Gone
 }
 
-// unlessGone is a preflight of Ceph that has nothing against a step once Ceph is
-// gone for good.
+// unlessGone is a preflight of Ceph that passes once Ceph is gone for good.
 type unlessGone struct {
 	part  storagePart
 	check actions.Preflight

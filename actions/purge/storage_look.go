@@ -12,32 +12,30 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// storageView is what is left of a node in Ceph now.
+// storageView is what Ceph and Rook have of a node now.
 type storageView struct {
 	StorageFacts
 	node NodeIdentity
 	tree ceph.Tree
-	// deployments are those of all OSDs of the cluster.
+	// deployments are the Deployments of all OSDs.
 	deployments []rook.OSDDeployment
 	heirs       heirs
-	// left says why OSDs were left alone before.
+	// left is why OSDs were left alone before.
 	left map[string]string
-	// live is set when the node answers, see [storagePlan].
+	// live is set if the node answers, see [storagePlan].
 	live bool
 }
 
 // replaced reports whether another Node has the name or the hostname now.
 func (v storageView) replaced() bool { return v.heirs.hostname != "" }
 
-// foundOSDs is what the step find-osds leaves: the facts that could not be
-// captured.
+// foundOSDs is the output of find-osds: the facts that could not be captured.
 type foundOSDs struct {
 	OSDs      []OSDFacts `json:"osds,omitempty"`
 	CrushHost string     `json:"crush_host,omitempty"`
-	// Left are captured OSDs that turned out to be another node's now.
+	// Left are captured OSDs that now belong to another node.
 	Left []int `json:"left,omitempty"`
-	// Deployments and Entry are there when Rook could not be read either; NoRook
-	// when there is none, or none any more.
+	// Deployments and Entry are set if Rook could not be read either; NoRook if there is no Rook any more.
 	Deployments []rook.OSDDeployment `json:"deployments,omitempty"`
 	Entry       *rook.StorageNode    `json:"entry,omitempty"`
 	NoRook      bool                 `json:"no_rook,omitempty"`
@@ -50,7 +48,7 @@ func lostStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error
 	return node, storage, err
 }
 
-// capturedStorage returns the captured facts, completed by what was found later.
+// capturedStorage returns the captured facts, with what was found later.
 func capturedStorage(record journal.ActionRecord) (NodeIdentity, StorageFacts, error) {
 	facts, err := factsOf(record)
 	if err != nil {
@@ -86,7 +84,7 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	if view.absent {
 		return view, nil
 	}
-	// Ceph is asked at once, as others do that look at the same moment.
+	// Ceph is asked first, so that reads of the same moment share one process.
 	var treeErr error
 	parallel.Run(
 		func() { view.tree, treeErr = p.Ceph.Tree(ctx) },
@@ -101,14 +99,13 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 	case treeErr != nil:
 		return storageView{}, fmt.Errorf("read the CRUSH tree: %w", treeErr)
 	}
-	// A machine that joins is a Node before it has anything of Rook or Ceph.
+	// A joining machine is a Node before Rook or Ceph have anything of it.
 	view.heirs, err = p.heirs(ctx, view.node)
 	return view, err
 }
 
-// remains returns the OSD as it is now, if it is still to be removed. One of the
-// same id and another UUID is another OSD. One that another machine has now stays;
-// kept says why.
+// remains returns the OSD as it is now, and whether it must still be removed. With the same id and another UUID
+// it is another OSD. If another machine has it now, it stays; kept is why.
 func (v storageView) remains(osd OSDFacts) (now ceph.OSD, kept string, remains bool) {
 	now, there := v.tree.OSD(osd.ID)
 	switch {

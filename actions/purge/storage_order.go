@@ -12,19 +12,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// storagePlan is a plan in the making. Its methods add steps after others, and
-// return those that the next ones come after.
+// storagePlan builds a plan. Its methods add steps after others, and return the ids that the next steps come
+// after.
 type storagePlan struct {
 	*StorageFacts
-	// live is set when the node answers: what is done to it before its OSDs are
-	// seen stopped can be taken back.
+	// live is set if the node answers: what is done before its OSDs have stopped can be undone.
 	live, manual bool
 	wait         time.Duration
 	steps, undo  []journal.PlannedStep
 }
 
-// lost is the order for a node that is dead. Nothing of it waits for the Node
-// object or the control plane, nor they for it.
+// lost is the order for a dead node. It does not depend on the steps of the Node object or the control plane.
 func (p *storagePlan) lost() error {
 	if p.Entry != nil {
 		p.entry(nil)
@@ -44,10 +42,9 @@ func (p *storagePlan) lost() error {
 	return p.purge(after)
 }
 
-// stopped is the order for a node that answers. Until its own kubelet has stopped
-// the OSDs, everything can be taken back: they are marked out while they still
-// run, and their Deployments go when Rook does not make them anew any more. The
-// rest of the purge comes after all that; see [reversibleFirst].
+// stopped is the order for a node that answers. Until the kubelet has stopped the OSDs, everything can be
+// undone: they are marked out while they run, and their Deployments are deleted when Rook no longer recreates
+// them. The rest of the purge follows; see [reversibleFirst].
 func (p *storagePlan) stopped() error {
 	after := p.found(nil)
 	if p.Entry != nil || p.RookUnread != "" {
@@ -71,10 +68,10 @@ func (p *storagePlan) stopped() error {
 	return p.purge(after)
 }
 
-// hasOSDs reports whether there are OSDs, or may be.
+// hasOSDs reports whether there are, or may be, OSDs.
 func (p *storagePlan) hasOSDs() bool { return len(p.OSDs) > 0 || p.TreeUnread != "" }
 
-// add adds a step, whose id is what it does unless it has one.
+// add adds a step. Its id defaults to its Does.
 func (p *storagePlan) add(step journal.PlannedStep) []string {
 	if step.ID == "" {
 		step.ID = step.Does
@@ -84,7 +81,7 @@ func (p *storagePlan) add(step journal.PlannedStep) []string {
 	return []string{step.ID}
 }
 
-// undoes adds the step that takes another back.
+// undoes adds the step that undoes another.
 func (p *storagePlan) undoes(undone, does string, preflights []string, timeout time.Duration) {
 	if p.live {
 		p.undo = append(p.undo, journal.PlannedStep{
@@ -93,14 +90,14 @@ func (p *storagePlan) undoes(undone, does string, preflights []string, timeout t
 	}
 }
 
-// patient has a step wait for Ceph as long as it takes.
+// patient lets a step wait for Ceph without limit.
 func (p *storagePlan) patient(step journal.PlannedStep) journal.PlannedStep {
 	step.MayWaitFor, step.MayAlsoWaitFor = CephAnswers, p.mayAlsoWaitFor(step.Preflights)
 	return step
 }
 
-// mayAlsoWaitFor: an automatic purge waits until Ceph has recovered, and keeps no
-// other one waiting. By hand these only warn, or wait for a person.
+// mayAlsoWaitFor: an automatic purge also waits until Ceph has recovered, and blocks no other action. In a
+// manual purge these checks only warn, or wait for a person.
 func (p *storagePlan) mayAlsoWaitFor(preflights []string) []string {
 	if p.manual {
 		return nil
@@ -108,8 +105,7 @@ func (p *storagePlan) mayAlsoWaitFor(preflights []string) []string {
 	return slices.DeleteFunc(slices.Clone(preflights), func(name string) bool { return name != CephHealthy && name != OSDSafeToDestroy })
 }
 
-// entry takes the node off Rook's list. Where Rook could not be read, the entry is
-// found first.
+// entry removes the node from Rook's list. If Rook could not be read, it finds the entry first.
 func (p *storagePlan) entry(after []string) []string {
 	step := journal.PlannedStep{
 		Does: doesRemoveEntry, After: after, Preflights: guarded(nil),
@@ -128,7 +124,7 @@ func (p *storagePlan) deployments(after []string) (removed []string, err error) 
 	for _, d := range p.Deployments {
 		input, err := json.Marshal(d)
 		if err != nil {
-			return nil, fmt.Errorf("write down Deployment %s: %w", d.Name, err)
+			return nil, fmt.Errorf("record Deployment %s: %w", d.Name, err)
 		}
 		removed = append(removed, p.add(journal.PlannedStep{
 			ID: doesRemoveDeployment + " " + d.Name, Does: doesRemoveDeployment, Input: input,
@@ -142,7 +138,7 @@ func (p *storagePlan) deployments(after []string) (removed []string, err error) 
 	return removed, nil
 }
 
-// found completes the facts where Ceph did not answer when they were captured.
+// found finds the facts that could not be captured because Ceph did not answer.
 func (p *storagePlan) found(after []string) []string {
 	if p.TreeUnread == "" {
 		return after
@@ -161,8 +157,7 @@ func (p *storagePlan) foundDeployments(after []string) []string {
 	}))
 }
 
-// out marks the OSDs out, and lets Ceph copy their data for as long as is
-// configured.
+// out marks the OSDs out, and gives Ceph the configured time to copy their data.
 func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
 	if !p.hasOSDs() {
 		return after, nil
@@ -177,7 +172,7 @@ func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
 	}
 	input, err := json.Marshal(waitInput{Wait: journal.Duration(p.wait)})
 	if err != nil {
-		return nil, fmt.Errorf("write down the wait: %w", err)
+		return nil, fmt.Errorf("record the wait: %w", err)
 	}
 	return p.add(p.patient(journal.PlannedStep{
 		Does: doesWaitOSDs, Input: input, After: after, Timeout: journal.Duration(p.wait + waitOSDsSlack),
@@ -196,7 +191,7 @@ func (p *storagePlan) purge(after []string) error {
 	for _, osd := range p.OSDs {
 		input, err := json.Marshal(osd)
 		if err != nil {
-			return fmt.Errorf("write down %s: %w", ceph.Names(osd.ID), err)
+			return fmt.Errorf("record %s: %w", ceph.Names(osd.ID), err)
 		}
 		id := fmt.Sprintf("%s %d", doesPurgeOSD, osd.ID)
 		purged = append(purged, irreversibly(journal.PlannedStep{ID: id, Does: doesPurgeOSD, Input: input, After: after, Preflights: checks})...)
@@ -210,8 +205,7 @@ func (p *storagePlan) purge(after []string) error {
 	return nil
 }
 
-// recovered lists what a host without OSDs waits for. A person who asked for the
-// purge was warned before.
+// recovered lists the checks before a host without OSDs is removed. A manual purge has already warned.
 func (p *storagePlan) recovered() []string {
 	if p.manual {
 		return nil
@@ -219,8 +213,7 @@ func (p *storagePlan) recovered() []string {
 	return []string{CephHealthy}
 }
 
-// reversibleFirst has nothing begin that cannot be undone before everything is
-// done that can be.
+// reversibleFirst makes every irreversible step wait for all reversible ones.
 func reversibleFirst(steps []journal.PlannedStep) {
 	followed := make(map[string]bool)
 	irreversible := make(map[string]bool)
@@ -244,7 +237,7 @@ func reversibleFirst(steps []journal.PlannedStep) {
 	}
 }
 
-// union returns the names, and then those of the others that are not among them.
+// union returns the names, and then the others that they lack.
 func union(names, others []string) []string {
 	all := slices.Clip(names)
 	for _, name := range others {

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// What the steps of storage do, which is also the beginning of their ids.
+// The Does of the steps of storage, with which their ids begin.
 const (
 	doesRemoveEntry      = "remove-storage-entry"
 	doesRemoveDeployment = "remove-osd-deployment"
@@ -19,13 +19,12 @@ const (
 	doesPurgeOSD         = "purge-osd"
 	doesPurgeFoundOSDs   = "purge-found-osds"
 	doesRemoveCrushHost  = "remove-crush-host"
-	// These take back what others did.
+	// These undo others.
 	doesInOSDs       = "in-osds"
 	doesRestoreEntry = "restore-storage-entry"
 )
 
-// The timeouts of those steps. One command to Ceph may take 16 s, see package
-// ceph, and a step needs several.
+// The timeouts of these steps. One command to Ceph may take 16 s, see package ceph, and a step needs several.
 const (
 	removeEntryTimeout      = time.Minute
 	removeDeploymentTimeout = time.Minute
@@ -36,7 +35,7 @@ const (
 	waitOSDsSlack           = time.Minute
 )
 
-// plan orders the node's part of Ceph.
+// plan plans the steps for the node's part of Ceph.
 func (p storagePart) plan(record journal.ActionRecord, facts Facts) (journal.Plan, error) {
 	if facts.Storage == nil {
 		return journal.Plan{}, nil
@@ -52,10 +51,9 @@ func (p storagePart) plan(record journal.ActionRecord, facts Facts) (journal.Pla
 	return journal.Plan{Steps: plan.steps, Undo: plan.undo}, nil
 }
 
-// gate: an automatic purge is not begun while Ceph does not answer, nor while an
-// OSD runs, which says that the node lives. A manual one is: its steps for Ceph
-// wait, and what is wrong is asked here so that a person knows before anything is
-// gone.
+// gate: an automatic purge does not begin while Ceph does not answer, or while an OSD runs, which means that
+// the node lives. A manual one begins: its steps for Ceph wait, and these checks warn before anything is
+// removed.
 func (storagePart) gate(record journal.ActionRecord, facts Facts) []string {
 	switch {
 	case facts.StorageLeft != "":

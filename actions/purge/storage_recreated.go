@@ -8,13 +8,11 @@ import (
 	"github.com/replicatedhq/ekco/internal/rook"
 )
 
-// anew returns the Deployments that Rook made again for the OSDs, which it does
-// when it sees one deleted while the node is still there. Without the OSD they
-// could only fail, for ever. One is the OSD's if it is bound to the node and has
-// the id and the UUID. Where a UUID is not known the id counts, unless another
-// OSD has it now. Nothing is the lost node's once its name is another's, nor what
-// belongs to an OSD that another machine has.
-func (p storagePart) anew(ctx context.Context, view storageView, osds ...OSDFacts) ([]rook.OSDDeployment, error) {
+// recreated returns the Deployments that Rook has recreated for the OSDs, as it does if one is deleted while
+// the node still exists. Without the OSD they would fail forever. A Deployment belongs to an OSD if it is bound
+// to the node and has the same id and UUID. If a UUID is unknown, the id counts, unless another OSD has it now.
+// Nothing belongs to the lost node once another node has its name, nor does an OSD that another machine has.
+func (p storagePart) recreated(ctx context.Context, view storageView, osds ...OSDFacts) ([]rook.OSDDeployment, error) {
 	if view.absent || view.replaced() {
 		return nil, nil
 	}
@@ -45,10 +43,9 @@ func sameOSD(uuid string, osd OSDFacts, tree ceph.Tree) bool {
 	return !taken || !now.Exists || now.UUID == osd.UUID
 }
 
-// removeAnew removes those Deployments. One that cannot be removed does not keep
-// the others.
-func (p storagePart) removeAnew(ctx context.Context, view storageView, osds ...OSDFacts) error {
-	found, err := p.anew(ctx, view, osds...)
+// removeRecreated removes those Deployments. A failure does not stop the others.
+func (p storagePart) removeRecreated(ctx context.Context, view storageView, osds ...OSDFacts) error {
+	found, err := p.recreated(ctx, view, osds...)
 	if err != nil {
 		return err
 	}
@@ -59,11 +56,11 @@ func (p storagePart) removeAnew(ctx context.Context, view storageView, osds ...O
 	return errors.Join(failures...)
 }
 
-// missingAnew says what is left of them, or returns "".
-func (p storagePart) missingAnew(ctx context.Context, view storageView, osds ...OSDFacts) (string, error) {
-	found, err := p.anew(ctx, view, osds...)
+// remainsRecreated returns one of them as text, or "".
+func (p storagePart) remainsRecreated(ctx context.Context, view storageView, osds ...OSDFacts) (string, error) {
+	found, err := p.recreated(ctx, view, osds...)
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
-	return "Rook made Deployment rook-ceph/" + found[0].Name + " again", nil
+	return "Rook has recreated Deployment rook-ceph/" + found[0].Name, nil
 }

@@ -13,33 +13,28 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Traced is what a look for a node has come to that has only a name.
+// Traced is the result of a search for a node of which only the name is known.
 type Traced struct {
 	journal.NodeTraced
-	// Places says where was looked. A place that could not be asked is among the
-	// doubts instead.
+	// Places are the places that were searched. A place that could not be searched is among the doubts instead.
 	Places []string
-	// Names are names of other machines that were met there, when nothing was
-	// found: one of them may have been meant.
+	// Names are names of other machines in these places, if nothing was found: one of them may have been meant.
 	Names []string
 }
 
-// Tracer looks for what is left of nodes that EKCO never saw. It is safe for
-// concurrent use.
+// Tracer searches for what is left of nodes that EKCO never saw. It is safe for concurrent use.
 type Tracer struct {
 	log   *slog.Logger
 	parts []tracingPart
 }
 
-// tracingPart is a part of a purge that can look for a node by its name.
+// tracingPart is a part of a purge that can search for a node by its name.
 type tracingPart interface {
-	// trace looks with the eyes of capture, so that what is traced is what a
-	// purge would remove. The facts hold the node alone.
+	// trace searches with capture, so that it finds what a purge would remove. The facts have only the node.
 	trace(ctx context.Context, record journal.ActionRecord, facts Facts) Traced
 }
 
-// NewTracer returns a tracer that looks where a purge of [New] with the
-// same options would remove something.
+// NewTracer returns a tracer that searches where a purge of [New] with the same options would remove something.
 func NewTracer(api kube.API, log *slog.Logger, options ...Option) Tracer {
 	tracer := Tracer{log: log}
 	for _, part := range partsOf(api, options).ordered() {
@@ -50,26 +45,24 @@ func NewTracer(api kube.API, log *slog.Logger, options ...Option) Tracer {
 	return tracer
 }
 
-// nodeName is what a Node can be called. Nothing else is looked for: some
-// things have an empty name.
+// nodeName matches valid names of Nodes. Others are not searched for: some things have an empty name.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 const (
-	longestNodeName = 253
-	traceTimeout    = time.Minute
+	maxNodeName  = 253
+	traceTimeout = time.Minute
 )
 
-// Trace looks for traces of exactly that name, in all places at once, for at
-// most a minute. It changes nothing. A place that does not answer is no error:
-// it is among the doubts. maintainRook is that of [journal.PurgeInput].
+// Trace searches all places in parallel for exactly this name, for at most a minute. It changes nothing. A
+// place that does not answer is no error, but a doubt. maintainRook is that of [journal.PurgeInput].
 func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Traced {
-	if len(name) > longestNodeName || !nodeName.MatchString(name) {
+	if len(name) > maxNodeName || !nodeName.MatchString(name) {
 		return Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"no Node can have this name"}}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
 	defer cancel()
 	uid := journal.TracedUID(name)
-	// Forced, an etcd member that cannot be told from others is named.
+	// With Force, an etcd member that cannot be identified is reported.
 	record := journal.ActionRecord{
 		Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject(name, uid),
 		Request: journal.ActionRequested{
@@ -94,20 +87,20 @@ func (t Tracer) Trace(ctx context.Context, name string, maintainRook *bool) Trac
 	return all
 }
 
-// look takes a panic of the part for a place that could not be asked.
+// look reports a panic of the part as a place that could not be searched.
 func (t Tracer) look(ctx context.Context, part tracingPart, record journal.ActionRecord, facts Facts) (traced Traced) {
 	var failure error
 	defer func() {
 		if failure != nil {
-			traced = Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"a place could not be asked: " + failure.Error()}}}
+			traced = Traced{NodeTraced: journal.NodeTraced{Doubts: []string{"a place could not be searched: " + failure.Error()}}}
 		}
 	}()
 	defer actions.Catch(t.log.With("node", record.Subject.Name), "a look for what is left of a node", &failure)
 	return part.trace(ctx, record, facts)
 }
 
-// NodeWasSeen is the preflight that warns of a purge of a node that EKCO never
-// saw, with all that is known of it. Only such a purge has it.
+// NodeWasSeen is the preflight that warns of a purge of a node that EKCO never saw, with all that is known
+// about it. Only such a purge has it.
 const NodeWasSeen = "NodeWasSeen"
 
 type nodeWasSeen struct{}

@@ -20,7 +20,7 @@ func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, fac
 	err := p.capture(ctx, record, &facts)
 	switch {
 	case err != nil:
-		traced.Doubts = []string{fmt.Sprintf("Rook could not be asked: %v", err)}
+		traced.Doubts = []string{fmt.Sprintf("cannot read Rook: %v", err)}
 	case facts.StorageLeft != "":
 		traced.Doubts = []string{facts.StorageLeft}
 		return traced
@@ -41,7 +41,7 @@ func (p storagePart) trace(ctx context.Context, record journal.ActionRecord, fac
 	return traced
 }
 
-// hosts returns the names in the CRUSH map, or none: they are only a help.
+// hosts returns the names in the CRUSH map, or none, as a help only.
 func (p storagePart) hosts(ctx context.Context) (names []string) {
 	tree, err := p.Ceph.Tree(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p storagePart) hosts(ctx context.Context) (names []string) {
 	return names
 }
 
-// found says what a purge would remove.
+// found returns what a purge would remove.
 func (f *StorageFacts) found() (found []string) {
 	if f == nil {
 		return nil
@@ -77,19 +77,19 @@ func (f *StorageFacts) found() (found []string) {
 	return found
 }
 
-// doubts says what could not be told, and what a purge would leave.
+// doubts returns what is unknown, and what a purge would leave.
 func (f *StorageFacts) doubts() (doubts []string) {
 	if f == nil {
 		return nil
 	}
 	if f.EntryKept != "" {
-		doubts = append(doubts, "the CephCluster lists the name, and a purge leaves that: "+f.EntryKept)
+		doubts = append(doubts, "the CephCluster lists the name, and a purge does not remove it: "+f.EntryKept)
 	}
 	switch {
 	case f.RookUnread != "":
-		doubts = append(doubts, "Rook could not be asked: "+f.RookUnread)
+		doubts = append(doubts, "cannot read Rook: "+f.RookUnread)
 	case f.TreeUnread != "":
-		doubts = append(doubts, "Ceph could not be asked: "+f.TreeUnread)
+		doubts = append(doubts, "cannot read Ceph: "+f.TreeUnread)
 	}
 	return doubts
 }
@@ -100,14 +100,14 @@ func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, fac
 	case errors.Is(err, errNoPrimaries):
 		traced.Doubts = []string{fmt.Sprintf("etcd was not asked: %v", err)}
 	case err != nil:
-		traced.Doubts = []string{fmt.Sprintf("the control plane could not be asked: %v", err)}
+		traced.Doubts = []string{fmt.Sprintf("cannot read the control plane: %v", err)}
 	}
 	if facts.Kubeadm != nil {
 		traced.Places = append(traced.Places, "kubeadm's endpoints")
 	}
 	switch {
 	case facts.Etcd != nil && facts.Etcd.Unasked:
-		traced.Doubts = append(traced.Doubts, "etcd could not be asked: "+facts.Etcd.Problem)
+		traced.Doubts = append(traced.Doubts, "cannot read etcd: "+facts.Etcd.Problem)
 	case facts.Etcd != nil:
 		traced.Places = append(traced.Places, "etcd")
 	}
@@ -118,8 +118,7 @@ func (p primaryPart) trace(ctx context.Context, record journal.ActionRecord, fac
 	return traced
 }
 
-// primaries returns the names that etcd and kubeadm know, or none: they are only
-// a help.
+// primaries returns the names that etcd and kubeadm have, or none, as a help only.
 func (p primaryPart) primaries(ctx context.Context) []string {
 	plane, err := p.look(ctx, &Facts{})
 	if err != nil {
@@ -142,14 +141,14 @@ func (p primaryPart) primaries(ctx context.Context) []string {
 	return names
 }
 
-// primaryFound says what a purge would remove from the control plane. That a
-// pod of an API server is left is no trace: Kubernetes removes it by itself.
+// primaryFound returns what a purge would remove from the control plane. A remaining pod of an API server does
+// not count: Kubernetes removes it.
 func (f Facts) primaryFound() (found []string) {
 	if f.Etcd != nil && f.Etcd.Member != nil {
 		found = append(found, "etcd member "+f.Etcd.Member.String())
 	}
 	if f.Etcd != nil && f.Etcd.Problem != "" && !f.Etcd.Unasked {
-		found = append(found, "an etcd member that must be told from another first: "+f.Etcd.Problem)
+		found = append(found, "an etcd member that EKCO cannot identify: "+f.Etcd.Problem)
 	}
 	if f.Kubeadm != nil && f.Kubeadm.Edit && f.Kubeadm.Endpoint != nil {
 		address := net.JoinHostPort(f.Kubeadm.Endpoint.AdvertiseAddress, strconv.Itoa(f.Kubeadm.Endpoint.BindPort))

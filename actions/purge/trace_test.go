@@ -44,7 +44,7 @@ func TestATraceInAnyOnePlaceIsFound(t *testing.T) {
 		"Deployments":      {"w8", func(s *whole) { s.rook.AddOSD(55, "w8"); s.rook.AddOSD(7, "w8") }, "Deployment rook-ceph-osd-55, rook-ceph-osd-7"},
 		"CephCluster":      {"w8", func(s *whole) { s.rook.ListNode("w8") }, "an entry in the CephCluster"},
 		"etcd member":      {"w8", func(s *whole) { s.etcd.Add("w8", "10.9.0.8") }, "etcd member w8 (id "},
-		"two members":      {"w8", func(s *whole) { s.etcd.Add("w8", "10.9.0.8"); s.etcd.Add("w8", "10.9.0.9") }, "must be told from another"},
+		"two members":      {"w8", func(s *whole) { s.etcd.Add("w8", "10.9.0.8"); s.etcd.Add("w8", "10.9.0.9") }, "cannot identify"},
 		"kubeadm endpoint": {"w8", func(s *whole) { s.listEndpoint("w8", "10.9.0.8") }, "endpoint 10.9.0.8:6443 in kubeadm's ClusterStatus"},
 	} {
 		t.Run(place, func(t *testing.T) {
@@ -143,12 +143,12 @@ func TestAPlaceThatDoesNotAnswerIsADoubtAndNotAnAbsence(t *testing.T) {
 		want      string
 		notLooked string
 	}{
-		"no tools pod":      {func(s *whole) { s.ceph.Outage(true) }, "Ceph could not be asked", "Ceph"},
-		"no quorum in Ceph": {func(s *whole) { s.ceph.Hang(true) }, "Ceph could not be asked", "Ceph"},
-		"Rook":              {func(s *whole) { s.rook.Outage(true) }, "Rook could not be asked", "Rook"},
+		"no tools pod":      {func(s *whole) { s.ceph.Outage(true) }, "cannot read Ceph", "Ceph"},
+		"no quorum in Ceph": {func(s *whole) { s.ceph.Hang(true) }, "cannot read Ceph", "Ceph"},
+		"Rook":              {func(s *whole) { s.rook.Outage(true) }, "cannot read Rook", "Rook"},
 		"no permission":     {func(s *whole) { s.rook.Forbid(readsOfRook[0]) }, readsOfRook[0], "Rook"},
 		"no Deployments":    {func(s *whole) { s.rook.Forbid(readsOfRook[1]) }, readsOfRook[1], "Rook"},
-		"etcd":              {func(s *whole) { s.etcd.Cut(true) }, "the control plane could not be asked", "etcd"},
+		"etcd":              {func(s *whole) { s.etcd.Cut(true) }, "cannot read the control plane", "etcd"},
 		"the list is kept":  {func(s *whole) { s.rook.ListNode("w8"); s.userManaged = true }, "installer's", ""},
 	} {
 		t.Run(place, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestWhatAnUnseenNodeHasInCephWaitsForCephAndIsFoundThen(t *testing.T) {
 		r := s.Start(s.cfg())
 		s.Pass(48 * time.Hour)
 		s.wantTraces("crush host [3 12 107]", "osd.3", "osd.12", "osd.107")
-		if s.Count("warned NodeWasSeen") != 1 || !strings.Contains(strings.Join(s.Story(), "\n"), "Ceph could not be asked") {
+		if s.Count("warned NodeWasSeen") != 1 || !strings.Contains(strings.Join(s.Story(), "\n"), "cannot read Ceph") {
 			t.Errorf("the story is %q", s.Story())
 		}
 		s.ceph.Outage(false)

@@ -11,8 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/rook"
 )
 
-// inOSDs takes back out-osds: what was in when it was captured is marked in again,
-// with the weight that it had.
+// inOSDs undoes out-osds: it marks in again what was in when it was captured, with its former weight.
 type inOSDs storagePart
 
 // Prove implements [actions.Step].
@@ -48,8 +47,8 @@ func (s inOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMessa
 	return nil, errors.Join(failures...)
 }
 
-// find returns the captured OSDs that were in and are out, whoever has them now: it
-// was this purge that marked them out.
+// find returns the captured OSDs that were in and are out, even if another machine has them now: this purge
+// marked them out.
 func (s inOSDs) find(ctx context.Context, step actions.StepContext) (osds []OSDFacts, err error) {
 	_, captured, err := capturedStorage(step.Action)
 	if err != nil || captured.absent {
@@ -72,8 +71,8 @@ func (s inOSDs) find(ctx context.Context, step actions.StepContext) (osds []OSDF
 	return osds, nil
 }
 
-// restoreEntry takes back remove-storage-entry: the entry goes back on the list as
-// it was removed. The Deployments of the OSDs are for Rook to make again then.
+// restoreEntry undoes remove-storage-entry: it adds the removed entry to the list again. Then Rook recreates
+// the Deployments of the OSDs.
 type restoreEntry storagePart
 
 // Prove implements [actions.Step].
@@ -83,7 +82,7 @@ func (s restoreEntry) Prove(ctx context.Context, step actions.StepContext) (acti
 	case err != nil:
 		return actions.Proof{}, err
 	case kept != "":
-		return actions.Proof{Done: true, Outputs: left("the node's entry in the CephCluster was not put back: " + kept)}, nil
+		return actions.Proof{Done: true, Outputs: left("the node's entry in the CephCluster was not restored: " + kept)}, nil
 	case entry == nil:
 		return actions.Proof{Done: true}, nil
 	}
@@ -99,12 +98,11 @@ func (s restoreEntry) Do(ctx context.Context, step actions.StepContext) (json.Ra
 	return nil, s.Rook.AddStorageNode(ctx, *entry)
 }
 
-// find returns the entry that is to be put back, nil if there is none; kept says
-// why one is not.
+// find returns the entry to restore, nil if there is none; kept is why one is not restored.
 func (s restoreEntry) find(ctx context.Context, step actions.StepContext) (entry *rook.StorageNode, kept string, err error) {
 	node, captured, err := capturedStorage(step.Action)
 	if err != nil || captured.Entry == nil || captured.Entry.Name == "" {
-		return nil, "", err // what was not listed is not put back: a node that stays is listed anew
+		return nil, "", err // a node that was not listed is not added: EKCO adds nodes that stay
 	}
 	var removal struct {
 		Left     string          `json:"left"`
@@ -125,13 +123,13 @@ func (s restoreEntry) find(ctx context.Context, step actions.StepContext) (entry
 	case now.Name != "":
 		return nil, "", nil
 	case removal.Unlisted:
-		return nil, "it was not listed when it was to be removed", nil
+		return nil, "it was gone before the purge could remove it", nil
 	case heirs.hostname != "":
-		return nil, "the hostname " + node.hostname() + " is that of " + heirs.hostname + " now", nil
+		return nil, heirs.hostname + " has the hostname " + node.hostname() + " now", nil
 	case now.UseAllNodes:
 		return nil, "useAllNodes is set", nil
 	case now.ClusterUID != captured.Entry.ClusterUID:
-		return nil, "the CephCluster is another one now", nil
+		return nil, "the CephCluster was replaced", nil
 	}
 	restored := *captured.Entry
 	if len(removal.Removed) > 0 {

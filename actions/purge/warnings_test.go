@@ -67,7 +67,7 @@ func TestDataThatOtherOSDsHaveDoesNotHoldAPurgeThatGoesOnWithoutItsPerson(t *tes
 		s.ceph.Outage(false)
 		r.End()
 		s.wantTraces()
-		if s.Count("warned "+purge.OSDSafeToDestroy+": Ceph does not call it safe: ") != 1 {
+		if s.Count("warned "+purge.OSDSafeToDestroy+": Ceph does not report it as safe: ") != 1 {
 			t.Errorf("that Ceph does not call it safe is not recorded once: %q", s.Story())
 		}
 	})

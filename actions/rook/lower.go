@@ -14,11 +14,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// carriedTimeout bounds one look at whether Ceph has what Rook was asked for.
+// carriedTimeout is the timeout of one check whether Ceph has the requested number.
 const carriedTimeout = 30 * time.Second
 
-// lower is an action that makes a [journal.RookChange] of one number, and lasts until Ceph has
-// what was asked for: no other is lowered before.
+// lower is the action that lowers one number. It ends when Ceph has the new number, and only then may another
+// number be lowered.
 func (p Parts) lower() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionLowerCopies, Noun: "lowering of copies", Expendable: true,
@@ -40,14 +40,14 @@ func lowers(change journal.RookChange) bool {
 	return false
 }
 
-// planLower needs nothing that the request does not say.
+// planLower uses only the request.
 func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
 		return journal.Plan{}, err
 	}
 	if len(change.Numbers) != 1 || !lowers(change) || len(change.Gone) == 0 {
-		return journal.Plan{}, fmt.Errorf("plan to lower the copies of %s %s: asked for is to set %s, for the loss of %d hosts, and it must be one number that is lowered for one host at least",
+		return journal.Plan{}, fmt.Errorf("plan to lower the copies of %s %s: want one number that is lowered and at least one lost host, got %s and %d hosts",
 			record.Subject.Kind, record.Subject.Name, change.To(), len(change.Gone))
 	}
 	facts, err := json.Marshal(change)
@@ -70,12 +70,12 @@ func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{ask, then}}, err
 }
 
-// carried changes nothing: what it waits for is its preflight's.
+// carried changes nothing: its preflight does the waiting.
 type carried struct{ parts Parts }
 
 var _ actions.InterruptibleStep = carried{}
 
-// Interruptible implements [actions.InterruptibleStep]: who cancels need not wait for Rook.
+// Interruptible implements [actions.InterruptibleStep]: a cancel need not wait for Rook.
 func (carried) Interruptible() bool { return true }
 
 // Do implements [actions.Step].
@@ -91,7 +91,7 @@ func (s carried) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
-// lowerPools sets the pools of the number in Ceph.
+// lowerPools sets the size of the number's pools in Ceph.
 type lowerPools struct{ parts Parts }
 
 // Prove implements [actions.Step].
@@ -121,7 +121,7 @@ func (s lowerPools) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	return nil, nil
 }
 
-// uncarried says which pool does not have the size yet that the change asks for, or "".
+// uncarried names a pool that still has more copies than requested, or returns "".
 func (p Parts) uncarried(ctx context.Context, of journal.Subject, change journal.RookChange) (string, error) {
 	pools, err := p.Ceph.Pools(ctx)
 	if err != nil {
@@ -130,32 +130,32 @@ func (p Parts) uncarried(ctx context.Context, of journal.Subject, change journal
 	for place, number := range change.Numbers {
 		for _, pool := range poolsOf(pools, of, change.Names, place) {
 			if pool.Size > number.To {
-				return fmt.Sprintf("pool %s still keeps %d copies in Ceph, and should keep %d", pool.Name, pool.Size, number.To), nil
+				return fmt.Sprintf("pool %s still keeps %d copies in Ceph, want %d", pool.Name, pool.Size, number.To), nil
 			}
 		}
 	}
 	return "", nil
 }
 
-// poolsOf returns those of the pools that the number at the place is for.
+// poolsOf returns the pools to which the number at the place applies.
 func poolsOf(pools []ceph.Pool, of journal.Subject, names journal.RookNames, place string) []ceph.Pool {
 	return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return !names.Make(of, place, pool.Name) })
 }
 
-// lowering is what a preflight of such an action is about.
+// lowering is the requested lowering of one number.
 type lowering struct {
 	journal.RookChange
 	place    string
 	from, to int
 }
 
-// pool is the one of Ceph's that is lowered by command, "" for what a custom resource says.
+// pool is the pool of Ceph that is lowered by command, "" if a custom resource has the number.
 func (l lowering) pool() string {
 	pool, _, _ := journal.PoolNumber(l.place)
 	return pool
 }
 
-// loweringOf reads what is asked for.
+// loweringOf reads the request.
 func loweringOf(record journal.ActionRecord) (lowering, error) {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
@@ -166,7 +166,7 @@ func loweringOf(record journal.ActionRecord) (lowering, error) {
 		return is && setting != journal.PoolSize
 	})
 	if len(places) != 1 {
-		return lowering{}, fmt.Errorf("read what to lower of %s: %d numbers are named (%s), and it must be one", record.Subject.Name, len(places), strings.Join(places, ", "))
+		return lowering{}, fmt.Errorf("read what to lower of %s: want one number, got %d (%s)", record.Subject.Name, len(places), strings.Join(places, ", "))
 	}
 	number := change.Numbers[places[0]]
 	return lowering{RookChange: change, place: places[0], from: number.From, to: number.To}, nil

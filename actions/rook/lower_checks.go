@@ -19,28 +19,25 @@ import (
 
 // The preflights of lowering.
 const (
-	// StorageHostsGone: the hosts are gone for good, and there are no more than the copies
-	// that shall be left.
+	// StorageHostsGone: the hosts are gone for good, and there are no more hosts than copies to keep.
 	StorageHostsGone = "StorageHostsGone"
-	// PoolOnHosts: the pools keep whole copies, each on another host, and as many as was
-	// planned for.
+	// PoolOnHosts: the pools keep whole copies, each on another host, and no more than planned for.
 	PoolOnHosts = "PoolOnHosts"
-	// CephWithoutTrouble: Ceph has no other trouble than that OSDs are down and copies lack.
+	// CephWithoutTrouble: Ceph has no problems except OSDs that are down and missing copies.
 	CephWithoutTrouble = "CephWithoutTrouble"
-	// CopiesComplete: every placement group is at rest with as many complete copies as
-	// shall be left.
+	// CopiesComplete: every placement group is settled with as many complete copies as will be kept.
 	CopiesComplete = "CopiesComplete"
-	// RookCarried: Rook's operator has done what it was asked for.
+	// RookCarried: Rook's operator has set the requested number.
 	RookCarried = "RookCarried"
 )
 
-// safelyLowered are the preflights of whatever is lowered.
+// safelyLowered are the preflights of any lowering.
 func safelyLowered() []string {
 	return []string{StorageHostsGone, PoolOnHosts, CephWithoutTrouble, CopiesComplete}
 }
 
-// completeFor is how long the copies must be complete: what the mgr says of placement groups is
-// some seconds old.
+// completeFor is how long the copies must be complete: the mgr's report of placement groups is some seconds
+// old.
 const completeFor = 10 * time.Second
 
 func (p Parts) lowerPreflights() map[string]actions.Preflight {
@@ -49,7 +46,7 @@ func (p Parts) lowerPreflights() map[string]actions.Preflight {
 	return checks
 }
 
-// loweringChecks are those of a number that is lowered, by whomever.
+// loweringChecks are the checks for any lowering, by Rook or by command.
 func (p Parts) loweringChecks() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{}
 	for name, check := range map[string]func(context.Context, journal.ActionRecord, lowering) actions.Verdict{
@@ -67,8 +64,7 @@ func (p Parts) loweringChecks() map[string]actions.Preflight {
 	return checks
 }
 
-// hostsGone: a host that is merely down is still in the CRUSH map, and one whose Node is there
-// may come back.
+// hostsGone: a host that is only down is still in the CRUSH map, and one whose Node exists may come back.
 func (p Parts) hostsGone(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	tree, err := p.Ceph.Tree(ctx)
 	if err != nil {
@@ -83,16 +79,16 @@ func (p Parts) hostsGone(ctx context.Context, _ journal.ActionRecord, asked lowe
 			return actions.Abandon("host " + host + " is in the CRUSH map again").About("host back")
 		}
 		if i := slices.IndexFunc(nodes, func(node kube.Node) bool { return isHost(node, host) }); i >= 0 {
-			return actions.Abandon("node " + nodes[i].Name + " is there, so that its host may come back").About("node there")
+			return actions.Abandon("node " + nodes[i].Name + " exists, so its host may come back").About("node there")
 		}
 	}
 	if hosts := len(tree.Hosts); hosts > asked.to {
-		return actions.Abandon(fmt.Sprintf("the CRUSH map has %s, and %s were to be left", words.Count(hosts, "host"), copies(asked.to))).About("hosts")
+		return actions.Abandon(fmt.Sprintf("the CRUSH map has %s, too many for %s", words.Count(hosts, "host"), copies(asked.to))).About("hosts")
 	}
 	return actions.Pass()
 }
 
-// isHost reports whether the node is, or may be, what the CRUSH map calls so.
+// isHost reports whether the node may be the host with this name in the CRUSH map.
 func isHost(node kube.Node, host string) bool {
 	return slices.ContainsFunc([]string{node.Name, node.Facts.Hostname}, func(name string) bool {
 		return name == host || journal.CrushName(name) == host
@@ -109,36 +105,36 @@ func copies(count int) string {
 func (p Parts) poolOnHosts(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
 	all, err := p.Ceph.Pools(ctx)
 	if err != nil {
-		return actions.Hold("cannot tell how its pools keep their copies: " + err.Error()).About("pools unread")
+		return actions.Hold("cannot tell where its pools keep copies: " + err.Error()).About("pools unread")
 	}
 	pools := numbered(all, record.Subject, asked.Names, asked.place)
 	if len(pools) == 0 {
-		return actions.Hold("Ceph has no pool of the name that Rook gives to one of " + journal.RookNumberName(asked.place) +
-			", so that it cannot be told how its copies are kept; a pool that was given another name is to be lowered by hand").About("no pool")
+		return actions.Hold("Ceph has no pool with the name that Rook gives to one of " + journal.RookNumberName(asked.place) +
+			", so EKCO cannot tell where its copies are; if it was renamed, lower it by hand").About("no pool")
 	}
 	for _, pool := range pools {
 		switch {
 		case pool.Erasure:
-			return actions.Abandon("pool " + pool.Name + " has an erasure code, and no copies").About("erasure")
+			return actions.Abandon("pool " + pool.Name + " is erasure-coded and has no copies").About("erasure")
 		case pool.Domain != ceph.DomainHost:
 			return actions.Abandon("the CRUSH rule of pool " + pool.Name + " does not put each copy on another host").About("rule")
 		case pool.Size > asked.from:
-			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, and Rook is asked for %d; look whether Rook's operator runs", pool.Name, copies(pool.Size), asked.from)).About("size")
+			return actions.Hold(fmt.Sprintf("pool %s keeps %s in Ceph, but Rook's object says %d; check that Rook's operator runs", pool.Name, copies(pool.Size), asked.from)).About("size")
 		}
 	}
 	return actions.Pass()
 }
 
-// withoutTrouble: that OSDs are down and copies lack is why there is something to lower, and
-// whether those that are left are complete is asked by itself. What is not known counts: a full
-// OSD, an object that is nowhere found, one that differs, a flag that keeps Ceph from recovering.
+// withoutTrouble: OSDs that are down and missing copies are the reason to lower, and another preflight checks
+// that the remaining copies are complete. Unknown problems count: a full OSD, an object that is not found, a
+// copy that differs, a flag that stops recovery.
 func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
 	health, err := p.Ceph.Health(ctx)
 	switch {
 	case err != nil:
-		return actions.Hold("cannot tell whether Ceph has any trouble: " + err.Error()).About("health unread")
+		return actions.Hold("cannot tell whether Ceph is healthy: " + err.Error()).About("health unread")
 	case !health.MgrActive:
-		return actions.Hold("Ceph has no active mgr, and without one nobody knows how many copies are complete; check that a rook-ceph-mgr pod runs").About("no mgr")
+		return actions.Hold("Ceph has no active mgr, which must count the complete copies; check that a rook-ceph-mgr pod runs").About("no mgr")
 	}
 	var troubles, codes []string
 	for _, check := range health.Checks {
@@ -155,9 +151,8 @@ func (p Parts) withoutTrouble(ctx context.Context, _ journal.ActionRecord, asked
 	return actions.Hold(fmt.Sprintf("Ceph says %s: %s", health.Status, strings.Join(troubles, "; "))).About(strings.Join(codes, " "))
 }
 
-// unserved is what Ceph says while it does not serve the pool of its mgr, as with more copies than
-// it has hosts: that is why there is something to lower. That all other pools are served is asked
-// by itself.
+// unserved are the codes of Ceph while it does not serve the mgr's pool, because that wants more copies than
+// there are hosts: that is why it must be lowered. Another preflight checks that all other pools are served.
 var unserved = map[string]bool{"PG_AVAILABILITY": true, "SLOW_OPS": true, "MGR_MODULE_ERROR": true}
 
 func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked lowering) actions.Verdict {
@@ -174,34 +169,34 @@ func (p Parts) copiesComplete(ctx context.Context, _ journal.ActionRecord, asked
 		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
 	}
 	if why := ceph.Incomplete(tree, pools, pgs, asked.to, asked.pool()); why != "" {
-		return actions.Hold(why + "; the copies are lowered once all placement groups are at rest with " + copies(asked.to)).About("incomplete").Briefly()
+		return actions.Hold(why + "; EKCO lowers them when all placement groups are settled with " + copies(asked.to)).About("incomplete").Briefly()
 	}
-	are := fmt.Sprintf("all %d placement groups are at rest with %s", len(pgs), copies(asked.to))
+	are := fmt.Sprintf("all %d placement groups are settled with %s", len(pgs), copies(asked.to))
 	return actions.PassBecause(are).About("complete").OnceLasting(completeFor, are)
 }
 
-// rookCarried waits for Rook's operator for as long as that takes. Where Ceph does not have the
-// pools there is nothing to wait for.
+// rookCarried waits for Rook's operator without limit. If Ceph does not have the pools, there is nothing to
+// wait for.
 func (p Parts) rookCarried(ctx context.Context, record journal.ActionRecord, asked lowering) actions.Verdict {
 	if record.Request.DryRun {
-		return actions.Pass() // nothing was asked for that could be carried out
+		return actions.Pass() // a dry run asks Rook for nothing
 	}
 	live, err := p.Rook.ReadResource(ctx, record.Subject)
 	if err != nil {
 		return actions.Hold(err.Error()).About("unread")
 	}
 	if lacks := asked.Lacks(live); lacks != "" {
-		return actions.Abandon("somebody else changed it: " + lacks + " again").About("moved")
+		return actions.Abandon("another client changed it: " + lacks + " again").About("moved")
 	}
 	if asked.ByCommand {
-		return actions.Pass() // it is EKCO that carries it out
+		return actions.Pass() // EKCO sets it itself
 	}
 	missing, err := p.uncarried(ctx, record.Subject, asked.RookChange)
 	switch {
 	case err != nil:
 		return actions.Hold("cannot tell whether Ceph has what Rook was asked for: " + err.Error()).About("pools unread")
 	case missing != "":
-		return actions.Hold(missing + "; Rook was asked for that: look whether its operator runs").About("uncarried").Briefly()
+		return actions.Hold(missing + "; Rook has to set that: check that its operator runs").About("uncarried").Briefly()
 	}
 	return actions.Pass()
 }

@@ -256,7 +256,7 @@ func TestEachConditionOfLoweringHoldsByItself(t *testing.T) {
 }
 
 func TestThatCopiesAreCompleteCountsOnlyOnceItHasLasted(t *testing.T) {
-	if got := smaller(size3).says(t, CopiesComplete, lowered()); got.Lasting != completeFor || !strings.Contains(got.Reason, "are at rest with 2 copies") {
+	if got := smaller(size3).says(t, CopiesComplete, lowered()); got.Lasting != completeFor || !strings.Contains(got.Reason, "are settled with 2 copies") {
 		t.Errorf("it says %+v", got)
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 type nodesReady struct{ nodes Nodes }
 
-// Check implements [actions.Preflight]. Of nodes that are not what they were nothing is
-// added: what else is asked for is asked for anew.
+// Check implements [actions.Preflight]. If a node has changed, nothing is added: a new action follows for the
+// others.
 func (p nodesReady) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p nodesReady) Check(ctx context.Context, record journal.ActionRecord) acti
 	return actions.Pass()
 }
 
-// asIt compares a node with what is to be listed of it.
+// asIt compares a node with its planned entry.
 func asIt(asked journal.RookNode, node kube.Node, label string) actions.Verdict {
 	key, value, _ := strings.Cut(label, "=")
 	has, labelled := node.Facts.Labels[key]
@@ -49,12 +49,12 @@ func asIt(asked journal.RookNode, node kube.Node, label string) actions.Verdict 
 	case node.UID != asked.UID:
 		return actions.Abandon("another node has the name " + asked.Name + " now").About("node replaced")
 	case node.Facts.Hostname != asked.Hostname && node.Facts.Hostname != "":
-		return actions.Abandon("node " + asked.Name + " has the hostname " + node.Facts.Hostname + " now, and not " + asked.Hostname).About("node renamed")
-	case asked.Occupied: // it is listed for what it has
+		return actions.Abandon("node " + asked.Name + " has the hostname " + node.Facts.Hostname + " now, not " + asked.Hostname).About("node renamed")
+	case asked.Occupied: // it is listed for its OSDs
 	case !node.Facts.Ready():
-		return actions.Abandon("node " + asked.Name + " is not ready any more").About("node unready")
+		return actions.Abandon("node " + asked.Name + " is no longer ready").About("node unready")
 	case label != "" && (!labelled || has != value):
-		return actions.Abandon("node " + asked.Name + " has no label " + label + " any more").About("node unlabelled")
+		return actions.Abandon("node " + asked.Name + " no longer has label " + label).About("node unlabelled")
 	}
 	return actions.Pass()
 }
@@ -64,8 +64,7 @@ type hostsListed struct {
 	object.Object[journal.RookFacts]
 }
 
-// Check implements [actions.Preflight]. Once there is a list, nothing is left out by what is
-// added.
+// Check implements [actions.Preflight]. If Rook already uses a list, the change leaves out no host.
 func (p hostsListed) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
@@ -76,7 +75,7 @@ func (p hostsListed) Check(ctx context.Context, record journal.ActionRecord) act
 	case err != nil && !errors.Is(kube.Sentinel(err), kube.ErrNotFound):
 		return actions.Hold(err.Error()).About("unread")
 	case err != nil || live.Storage == nil || !live.Storage.AllNodes:
-		return actions.Pass() // what that means is for others to say
+		return actions.Pass() // other preflights handle that
 	}
 	tree, err := p.ceph.Tree(ctx)
 	if err != nil {

@@ -13,39 +13,38 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// CephPoolsUnchanged is the preflight that it is the same Ceph, and that nobody else has set
-// the numbers of the pool.
+// CephPoolsUnchanged is the preflight that it is the same Ceph, and that no other client has set the numbers of
+// the pool.
 const CephPoolsUnchanged = "CephPoolsUnchanged"
 
-// singleCopies is the option of the monitors without which no pool may have a single copy, from
-// Ceph 16 on.
+// singleCopies is the option of the monitors that allows pools with a single copy. Ceph has it from version 16
+// on.
 const (
 	singleCopies      = "mon_allow_pool_size_one"
 	singleCopiesSince = 16
 )
 
-// cephTimeout is longer than a command of ceph may take.
+// cephTimeout is longer than the timeout of a ceph command.
 const cephTimeout = 30 * time.Second
 
-// poolsPlan is what is captured for [journal.ActionSetCephPools].
+// poolsPlan is the facts of [journal.ActionSetCephPools].
 type poolsPlan struct {
 	journal.RookChange
-	// Sure is set where Ceph wants a single copy confirmed.
+	// Sure is set if Ceph requires confirmation of a single copy.
 	Sure bool `json:"sure,omitempty"`
-	// Option is what Ceph had of the option when it was planned; nil where it need not be
-	// changed.
+	// Option is the option's former value; nil if it need not be changed.
 	Option *ceph.Option `json:"option,omitempty"`
 }
 
-// stepAllowOnce is what plans of before call [journal.StepNoteOption]: it set the option for as
-// long as the action took. Each number sets it for itself now, and the way back is the same.
+// stepAllowOnce is the name of [journal.StepNoteOption] in old plans: it set the option during the whole
+// action. Now each number sets it itself; the undo is the same.
 const stepAllowOnce = "allow-single-copy"
 
-// setPools is an action that sets numbers of one of Ceph's pools by command, one after the other.
+// setPools is the action that sets numbers of one of Ceph's pools by command, one after the other.
 func (p Parts) setPools() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionSetCephPools, Noun: "change of the pool",
-		// Nobody else would know what the option was: a mirror without space keeps it.
+		// Only this record has the option's former value, so a mirror without space keeps it.
 		Expendable: false,
 		Plan:       p.planPools,
 		Steps: map[string]actions.Step{
@@ -58,9 +57,8 @@ func (p Parts) setPools() actions.Definition {
 	}
 }
 
-// poolPreflights are those of the numbers of pools, of which the number of copies is lowered as any
-// other is: only the hosts need not be gone, since Ceph makes the pool of the mgr itself, in more
-// copies than there may be hosts.
+// poolPreflights are the preflights for numbers of pools. A lowering has the usual checks, except that hosts
+// need not be gone: Ceph itself creates the mgr's pool, with more copies than there may be hosts.
 func (p Parts) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
 		CephPoolsUnchanged: poolsUnchanged{p}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph, p.IsShort}, CopiesServe: copiesServe{p.Ceph},
@@ -72,7 +70,7 @@ func (p Parts) poolPreflights() map[string]actions.Preflight {
 	return checks
 }
 
-// planPools has the number of copies set first: Ceph then sets min_size, too.
+// planPools sets the number of copies first: Ceph then sets min_size too.
 func (p Parts) planPools(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
@@ -91,7 +89,7 @@ func (p Parts) planPools(ctx context.Context, record journal.ActionRecord) (jour
 		plan.Steps = append(plan.Steps, poolStep(place, journal.StepSetPoolNumber, change))
 	}
 	if len(plan.Steps) == 0 {
-		return journal.Plan{}, errors.New("plan to set a pool of Ceph: nothing is asked for")
+		return journal.Plan{}, errors.New("plan to set a pool of Ceph: the request has no change")
 	}
 	if captured.Option != nil {
 		plan = notingOption(plan, change)
@@ -124,7 +122,7 @@ func poolStep(id, does string, change journal.RookChange) journal.PlannedStep {
 	return step
 }
 
-// places are those of the numbers in the order in which they are set.
+// places returns the places of the numbers in the order in which they are set.
 func places(change journal.RookChange) []string {
 	order := []string{journal.PoolSize, journal.PoolMinSize, journal.PoolPGNumMin}
 	return slices.SortedFunc(maps.Keys(change.Numbers), func(a, b string) int {
@@ -134,8 +132,8 @@ func places(change journal.RookChange) []string {
 	})
 }
 
-// captureOption notes what the change to a single copy takes: nothing before Ceph 16, and then the
-// option, which Rook often sets by itself.
+// captureOption captures what a change to a single copy needs: nothing before Ceph 16, and then the option,
+// which Rook often sets itself.
 func (p Parts) captureOption(ctx context.Context, captured *poolsPlan) error {
 	if !toOne(captured.RookChange) {
 		return nil
@@ -154,7 +152,7 @@ func (p Parts) captureOption(ctx context.Context, captured *poolsPlan) error {
 	return err
 }
 
-// toOne reports whether a pool is to have a single copy.
+// toOne reports whether a pool gets a single copy.
 func toOne(change journal.RookChange) bool {
 	for place, number := range change.Numbers {
 		if _, setting, _ := journal.PoolNumber(place); setting == journal.PoolSize && number.To == 1 {
@@ -164,7 +162,7 @@ func toOne(change journal.RookChange) bool {
 	return false
 }
 
-// livePools reads what the numbers of pools are.
+// livePools reads the numbers of the pools.
 func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 	pools, err := of.Pools(ctx)
 	if err != nil {
@@ -179,8 +177,8 @@ func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 
 type poolsUnchanged struct{ parts Parts }
 
-// Check implements [actions.Preflight]. Ceph changes min_size by itself when size is set, so that
-// a number is another's only before anything was set.
+// Check implements [actions.Preflight]. Ceph sets min_size with size, so once EKCO has set a number, a changed
+// min_size does not mean another client.
 func (p poolsUnchanged) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
@@ -194,22 +192,22 @@ func (p poolsUnchanged) Check(ctx context.Context, record journal.ActionRecord) 
 		return actions.Hold("cannot tell whether it is the same Ceph: " + err.Error()).About("unread")
 	}
 	if tree.FSID != record.Subject.UID {
-		return actions.Abandon("it is another Ceph: its fsid is " + tree.FSID + " now").About("replaced")
+		return actions.Abandon("Ceph was replaced: its fsid is " + tree.FSID + " now").About("replaced")
 	}
 	live, err := livePools(ctx, p.parts.Ceph)
 	if err != nil {
-		return actions.Hold("cannot tell what the pools are: " + err.Error()).About("unread")
+		return actions.Hold("cannot read the pools: " + err.Error()).About("unread")
 	}
 	if begun(record) {
 		change = sizeOf(change)
 	}
 	if moved := change.Moved(live); moved != "" {
-		return actions.Abandon("somebody else changed it: " + moved).About("moved")
+		return actions.Abandon("another client changed it: " + moved).About("moved")
 	}
 	return actions.Pass()
 }
 
-// begun reports whether a number of the action was set, or may have been.
+// begun reports whether the action may have set a number.
 func begun(record journal.ActionRecord) bool {
 	for id, step := range record.Steps {
 		if _, _, number := journal.PoolNumber(id); number && !step.StartedAt.IsZero() {
@@ -219,7 +217,7 @@ func begun(record journal.ActionRecord) bool {
 	return false
 }
 
-// sizeOf is the change without the numbers that Ceph sets with another.
+// sizeOf returns the change without the numbers that Ceph sets together with another.
 func sizeOf(change journal.RookChange) journal.RookChange {
 	change.Numbers = maps.Clone(change.Numbers)
 	maps.DeleteFunc(change.Numbers, func(place string, _ journal.RookNumber) bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// setNumber sets one number of a pool, which the step's id is the place of. Where that takes
-// the option for single copies, the option is on for as long as that takes; see [single].
+// setNumber sets one number of a pool; the step's id is its place. If that needs the option for single copies,
+// the option is on only during the change; see [single].
 type setNumber struct{ parts Parts }
 
 var (
@@ -18,8 +18,8 @@ var (
 	_ actions.TidyStep   = setNumber{}
 )
 
-// Prove implements [actions.Step]. While the option must not stay as it is, no answer keeps
-// the step waiting, and uses up no tries.
+// Prove implements [actions.Step]. While the option must be restored, a Ceph that does not answer makes the
+// step wait and costs no attempts.
 func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	number, err := s.read(step)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions
 	}
 	lacks, err := s.lacks(ctx, number)
 	if err != nil && s.parts.Removed(ctx) {
-		return actions.Proof{Missing: "Ceph was removed"}, nil // for the preflight to tell
+		return actions.Proof{Missing: "Ceph was removed"}, nil // the preflight handles that
 	}
 	if number.lifts() && mayBeLifted(step) {
 		back, backErr := isBack(ctx, s.parts.Ceph, *number.Option)
@@ -35,14 +35,14 @@ func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions
 		case backErr != nil:
 			return actions.Proof{Missing: stillOn(backErr), Waits: true}, nil
 		case !back:
-			return actions.Proof{Missing: singleCopies + " is not as it was"}, nil
+			return actions.Proof{Missing: singleCopies + " does not have its former value yet"}, nil
 		}
 	}
 	return actions.Proof{Done: err == nil && lacks == "", Missing: lacks}, err
 }
 
-// Do implements [actions.Step]. It does not set a size that the pool has already: Ceph would
-// reset min_size too.
+// Do implements [actions.Step]. It does not set a size that the pool already has: Ceph would reset min_size
+// too.
 func (s setNumber) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	number, err := s.read(step)
 	if err != nil {
@@ -76,18 +76,18 @@ func (s setNumber) read(step actions.StepContext) (number poolNumber, err error)
 	pool, setting, is := journal.PoolNumber(number.place)
 	of, planned := number.Numbers[number.place]
 	if !is || !planned {
-		return number, fmt.Errorf("set a number of a pool: the plan says nothing of %s", number.place)
+		return number, fmt.Errorf("set a number of a pool: the plan has no %s", number.place)
 	}
 	number.pool, number.setting, number.RookNumber = pool, setting, of
 	return number, nil
 }
 
-// lacks says what of the number is not there yet, or "".
+// lacks returns how the number differs, or "".
 func (s setNumber) lacks(ctx context.Context, number poolNumber) (string, error) {
 	live, err := livePools(ctx, s.parts.Ceph)
 	return journal.RookChange{Numbers: map[string]journal.RookNumber{number.place: number.RookNumber}}.Lacks(live), err
 }
 
-// sure reports whether Ceph wants it confirmed, and lifts whether it takes the option.
+// sure reports whether Ceph requires confirmation, and lifts whether the option is needed.
 func (n poolNumber) sure() bool  { return n.Sure && n.setting == journal.PoolSize && n.To == 1 }
 func (n poolNumber) lifts() bool { return n.Option != nil && n.sure() }

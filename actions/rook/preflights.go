@@ -12,18 +12,16 @@ import (
 
 // The preflights.
 const (
-	// RookUnchanged: the object is the one that was planned for, and nobody else has set
-	// what is to be changed of it.
+	// RookUnchanged: the object is the planned one, and no other client has set what must be changed.
 	RookUnchanged = "RookUnchanged"
-	// StorageNodesReady: the nodes that are to be listed are there and ready.
+	// StorageNodesReady: the nodes to list exist and are ready.
 	StorageNodesReady = "StorageNodesReady"
-	// StorageHostsListed: a list that takes the place of all nodes names every host that has
-	// OSDs.
+	// StorageHostsListed: a list that replaces all nodes names every host with OSDs.
 	StorageHostsListed = "StorageHostsListed"
 	// StorageHostsThere: as many hosts have OSDs that are up and in as the change needs.
 	StorageHostsThere = "StorageHostsThere"
-	// RoomForCopies: Ceph has room for what is to be copied, and does not already keep more
-	// copies than Rook is to be asked for.
+	// RoomForCopies: Ceph has space for the copies, and does not already keep more than Rook would be asked
+	// for.
 	RoomForCopies = "RoomForCopies"
 )
 
@@ -84,17 +82,17 @@ func (p unchanged) Check(ctx context.Context, record journal.ActionRecord) actio
 	}
 	switch moved := change.Moved(live); {
 	case moved != "":
-		return actions.Abandon("somebody else changed it: " + moved).About("moved")
+		return actions.Abandon("another client changed it: " + moved).About("moved")
 	case len(change.Nodes) > 0 && (live.Storage == nil || live.Storage.Claims):
-		return actions.Abandon("it has no list of storage nodes any more").About("no list")
+		return actions.Abandon("it no longer has a list of storage nodes").About("no list")
 	}
 	return actions.Pass()
 }
 
 type hostsThere struct{ ceph Ceph }
 
-// Check implements [actions.Preflight]. An OSD is often lost for a moment only; what is lost for
-// longer is observed, and ends the action.
+// Check implements [actions.Preflight]. An OSD is often lost for a moment only; a longer loss is observed, and
+// ends the action.
 func (p hostsThere) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
@@ -105,7 +103,7 @@ func (p hostsThere) Check(ctx context.Context, record journal.ActionRecord) acti
 		return actions.Hold("cannot tell which hosts have OSDs: " + err.Error()).About("hosts unread")
 	}
 	if hosts := tree.Serving(); len(hosts) < change.Hosts {
-		return actions.Hold(fmt.Sprintf("%s with OSDs that are up and in, and %d are needed", words.Count(len(hosts), "host"), change.Hosts)).About("hosts")
+		return actions.Hold(fmt.Sprintf("%s with OSDs that are up and in, need %d", words.Count(len(hosts), "host"), change.Hosts)).About("hosts")
 	}
 	return actions.Pass()
 }

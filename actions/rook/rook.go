@@ -1,6 +1,5 @@
-// Package rook changes Rook's custom resources: which nodes Ceph may use, in how many copies
-// it keeps data, and how many of its daemons there are. Each action is one patch of one
-// object, which is made as a whole or not at all.
+// Package rook changes Rook's custom resources: which nodes Ceph may use, how many copies it keeps, and how
+// many daemons it has. Each action is one patch of one object, which is applied as a whole or not at all.
 package rook
 
 import (
@@ -19,13 +18,12 @@ import (
 
 const changeTimeout = 30 * time.Second
 
-// Nodes is what the actions ask of the cluster: its nodes, live, with the label that the
-// configuration names.
+// Nodes lists the nodes, live, with the configured label.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Ceph is what the actions ask of Ceph: which OSDs and pools there are, and how much room, live.
+// Ceph is what the actions use of Ceph, live.
 type Ceph interface {
 	Tree(ctx context.Context) (ceph.Tree, error)
 	Pools(ctx context.Context) ([]ceph.Pool, error)
@@ -41,12 +39,12 @@ type Parts struct {
 	Rook  rook.Resources
 	Ceph  Ceph
 	Nodes Nodes
-	// IsShort reports whether a code of Ceph's health says that there is little room, or none.
+	// IsShort reports whether a code of Ceph's health check means low space, or none.
 	IsShort func(code string) bool
-	// Removed reports whether Rook was removed with its namespace, so that Ceph never answers
-	// again. A CephCluster that is not there may come back, and its Ceph with it.
+	// Removed reports whether Rook was removed with its namespace, so that Ceph never answers again. A missing
+	// CephCluster is not enough: it may come back, and its Ceph with it.
 	Removed func(ctx context.Context) bool
-	// Changed is called when something was, so that it is looked at.
+	// Changed is called after a change, to trigger a recheck.
 	Changed func()
 }
 
@@ -71,14 +69,14 @@ func (p Parts) change(kind journal.ActionKind, noun string) actions.Definition {
 	}
 }
 
-// plan needs nothing that the request does not say.
+// plan uses only the request.
 func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
 		return journal.Plan{}, err
 	}
 	if len(change.Nodes) == 0 && len(change.Numbers) == 0 {
-		return journal.Plan{}, fmt.Errorf("plan to change %s %s: nothing is asked for", record.Subject.Kind, record.Subject.Name)
+		return journal.Plan{}, fmt.Errorf("plan to change %s %s: the request has no change", record.Subject.Kind, record.Subject.Name)
 	}
 	facts, err := json.Marshal(change)
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{

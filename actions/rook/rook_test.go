@@ -391,7 +391,7 @@ func TestAPlanAsksWhatItsChangeNeedsAndTakesTheStorage(t *testing.T) {
 			t.Errorf("%s: %v: the plan is %+v", name, err, got)
 		}
 	}
-	if _, err := plan(t.Context(), journal.ActionRecord{}); err == nil || !strings.Contains(err.Error(), "nothing is asked for") {
+	if _, err := plan(t.Context(), journal.ActionRecord{}); err == nil || !strings.Contains(err.Error(), "the request has no change") {
 		t.Errorf("a plan for nothing: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ type room struct {
 	isShort func(code string) bool
 }
 
-// view is what Ceph says of itself.
+// view is the state of Ceph.
 type view struct {
 	tree   ceph.Tree
 	pools  []ceph.Pool
@@ -24,7 +24,7 @@ type view struct {
 	room   ceph.Room
 }
 
-// look asks all at once, so that questions with the same answer share it.
+// look reads everything in parallel, so that equal queries share one answer.
 func (p room) look(ctx context.Context) (v view, err error) {
 	var errs [4]error
 	parallel.Run(
@@ -49,22 +49,22 @@ func (p room) Check(ctx context.Context, record journal.ActionRecord) actions.Ve
 	}
 	now, err := p.look(ctx)
 	if err != nil {
-		return actions.Hold("cannot tell whether there is room for more copies: " + err.Error()).About("room unread")
+		return actions.Hold("cannot tell whether more copies have enough space: " + err.Error()).About("room unread")
 	}
 	copies, verdict := raised(record.Subject, change, now.pools)
 	if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
 	if codes := p.short(now.health); len(codes) > 0 {
-		return actions.Hold("Ceph says that it is short of room (" + strings.Join(codes, ", ") + "), and more copies would take more of it; add disks, or delete data").About("short")
+		return actions.Hold("Ceph reports that space is low (" + strings.Join(codes, ", ") + "), and more copies need more; add disks, or delete data").About("short")
 	}
 	if lacks := now.room.Lacks(now.tree, copies); lacks != "" {
-		return actions.Hold("there is no room for the copies: " + lacks + "; add disks, or delete data").About("room")
+		return actions.Hold("not enough space for the copies: " + lacks + "; add disks, or delete data").About("room")
 	}
 	return actions.Pass()
 }
 
-// raised returns in how many copies Ceph would keep its pools, by their names.
+// raised returns how many copies Ceph would keep of its pools, by their names.
 func raised(of journal.Subject, change journal.RookChange, pools []ceph.Pool) (map[string]int, actions.Verdict) {
 	copies := map[string]int{}
 	for place, number := range change.Numbers {
@@ -84,7 +84,7 @@ func raised(of journal.Subject, change journal.RookChange, pools []ceph.Pool) (m
 	return copies, actions.Pass()
 }
 
-// short returns the codes of Ceph's health that say that there is little room, muted or not.
+// short returns the codes of Ceph's health checks for low space, muted or not.
 func (p room) short(health ceph.Health) (codes []string) {
 	for _, check := range health.Checks {
 		if p.isShort(check.Code) {

@@ -10,20 +10,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// notingOption has the plan say, before anything is done, that the option for single copies is
-// to be set: whoever goes on with the action, and wherever, knows that it may be on.
+// notingOption adds a first step that records that the option for single copies will be set: whichever EKCO
+// continues the action knows that it may be on.
 func notingOption(plan journal.Plan, change journal.RookChange) journal.Plan {
 	note := poolStep(journal.StepNoteOption, journal.StepNoteOption, change)
 	plan.Steps = append([]journal.PlannedStep{note}, plan.Steps...)
 	undo := poolStep(journal.StepPutOptionBack, journal.StepPutOptionBack, change)
-	// Whatever has become of the pool, and whoever changes the storage meanwhile.
+	// The undo runs whatever happened to the pool, and while other actions change the storage.
 	undo.Undoes, undo.Preflights, undo.Domains = note.ID, nil, actions.NoDomains
 	plan.Undo = []journal.PlannedStep{undo}
 	return plan
 }
 
-// noteOption has no effect: it stands in the journal, and in the mirror, before the option is
-// set.
+// noteOption has no effect: it is in the journal and in the mirror before the option is set.
 type noteOption struct{}
 
 var _ actions.UrgentStep = noteOption{}
@@ -36,51 +35,49 @@ func (noteOption) Prove(context.Context, actions.StepContext) (actions.Proof, er
 // Do implements [actions.Step].
 func (noteOption) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// Urgent implements [actions.UrgentStep]: nothing but safe mode keeps what takes it back, by
-// which the option is as it was.
+// Urgent implements [actions.UrgentStep]: only safe mode holds the undo, which restores the option.
 func (noteOption) Urgent(actions.StepContext) bool { return true }
 
-// lifted is what a step notes of the option for single copies: it is on, and must not stay.
+// lifted records that the option for single copies is on, and must be restored.
 type lifted struct {
 	Lifted bool `json:"lifted"`
 }
 
-// mayBeLifted reports whether a step that was begun may have left the option on, by what is on
-// record: also where nothing is, since a mirror may lack what an EKCO noted last.
+// mayBeLifted reports whether a started step may have left the option on. Without a record it may: a mirror may
+// lack the last record.
 func mayBeLifted(step actions.StepContext) bool {
 	now := lifted{Lifted: true}
 	_, err := step.Output(step.Planned.ID, &now)
 	return err != nil || now.Lifted
 }
 
-// Urgent implements [actions.UrgentStep]: while the option is on, anybody may give any pool a
-// single copy.
+// Urgent implements [actions.UrgentStep]: while the option is on, any client can give any pool a single copy.
 func (s setNumber) Urgent(step actions.StepContext) bool {
 	number, err := s.read(step)
 	return err == nil && number.lifts() && mayBeLifted(step)
 }
 
-// Tidy implements [actions.TidyStep]: an attempt that was cut short does not leave the option
-// on. If that fails too, the next attempt sees to it.
+// Tidy implements [actions.TidyStep]: an interrupted attempt does not leave the option on. If that fails too,
+// the next attempt restores it.
 func (s setNumber) Tidy(ctx context.Context, step actions.StepContext, failed error) {
 	number, err := s.read(step)
 	if failed == nil || err != nil || !number.lifts() {
 		return
 	}
 	if err := restore(ctx, s.parts.Ceph, *number.Option); err != nil {
-		step.Log.Warn("the option for single copies is left on for now", "error", err)
+		step.Log.Warn("cannot restore mon_allow_pool_size_one now", "error", err)
 	}
 }
 
-// single sets a number with the option on.
+// single sets a number while the option is on.
 type single struct {
 	setNumber
 	step   actions.StepContext
 	number poolNumber
 }
 
-// set has the option on only while it sets the number. Of an attempt that was interrupted it only
-// puts the option back: all that is asked before is then asked anew.
+// set switches the option on only while it sets the number. After an interrupted attempt it only restores the
+// option, so that all preflights run again.
 func (s single) set(ctx context.Context, set func() error) (json.RawMessage, error) {
 	if s.isInterrupted() {
 		return s.interrupted(ctx)
@@ -98,13 +95,13 @@ func (s single) set(ctx context.Context, set func() error) (json.RawMessage, err
 	return s.over(), err
 }
 
-// isInterrupted reports whether an attempt before this one may have left the option on.
+// isInterrupted reports whether an earlier attempt may have left the option on.
 func (s single) isInterrupted() bool {
 	progress := s.step.Action.Steps[s.number.place]
 	return mayBeLifted(s.step) && (len(progress.Outputs) > 0 || progress.Attempts > 1)
 }
 
-// interrupted puts the option back.
+// interrupted restores the option.
 func (s single) interrupted(ctx context.Context) (json.RawMessage, error) {
 	if err := s.back(ctx); err != nil {
 		return nil, err
@@ -113,14 +110,14 @@ func (s single) interrupted(ctx context.Context) (json.RawMessage, error) {
 	if err == nil && lacks == "" {
 		return s.over(), nil
 	}
-	return nil, &actions.UnfinishedError{Left: singleCopies + " was left on, and is as it was again; the pool is tried once more", Waits: true}
+	return nil, &actions.UnfinishedError{Left: singleCopies + " was left on, and is restored; EKCO tries the pool again", Waits: true}
 }
 
-// over is what the step leaves.
+// over is the output of a completed step.
 func (single) over() json.RawMessage { return json.RawMessage(`{"lifted":false}`) }
 
-// back puts the option back, and that on record. How often that fails does not count: it is
-// tried until it is so, or Ceph was removed, and the option with it.
+// back restores the option, and records that. Failures do not count as attempts: it is tried until it succeeds,
+// or Ceph was removed.
 func (s single) back(ctx context.Context) error {
 	if err := restore(ctx, s.parts.Ceph, *s.number.Option); err != nil && !s.parts.Removed(ctx) {
 		return &actions.UnfinishedError{Left: stillOn(err), Waits: true}
@@ -129,17 +126,16 @@ func (s single) back(ctx context.Context) error {
 }
 
 func stillOn(err error) string {
-	return singleCopies + " may still be on, and is put back as soon as Ceph answers: " + err.Error()
+	return singleCopies + " may still be on; EKCO restores it when Ceph answers: " + err.Error()
 }
 
-// isBack reports whether the option is what it was before. What it is for all daemons was never
-// changed.
+// isBack reports whether the option has its former value. EKCO never changes the value for all daemons.
 func isBack(ctx context.Context, of Ceph, before ceph.Option) (bool, error) {
 	now, err := of.MonOption(ctx, singleCopies)
 	return now.Own == before.Own && (!now.Own || now.Value == before.Value), err
 }
 
-// restore puts the option back as it was before.
+// restore restores the option's former value.
 func restore(ctx context.Context, of Ceph, before ceph.Option) error {
 	back, err := isBack(ctx, of, before)
 	switch {
@@ -151,8 +147,7 @@ func restore(ctx context.Context, of Ceph, before ceph.Option) error {
 	return of.ResetMonOption(ctx, singleCopies)
 }
 
-// putBack puts the option back as it was when it was planned, however long that takes. Once Ceph
-// was removed there is none.
+// putBack restores the option's value from the plan, without a limit of time. It is done if Ceph was removed.
 type putBack struct{ parts Parts }
 
 func (putBack) before(step actions.StepContext) (ceph.Option, error) {
@@ -161,7 +156,7 @@ func (putBack) before(step actions.StepContext) (ceph.Option, error) {
 		return ceph.Option{}, err
 	}
 	if captured.Option == nil {
-		return ceph.Option{}, errors.New("put " + singleCopies + " back: the plan does not say what it was")
+		return ceph.Option{}, errors.New("restore " + singleCopies + ": the plan does not have its former value")
 	}
 	return *captured.Option, nil
 }
@@ -179,7 +174,7 @@ func (s putBack) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	case err != nil:
 		return actions.Proof{Missing: stillOn(err), Waits: true}, nil
 	}
-	return actions.Proof{Done: back, Missing: singleCopies + " is not as it was"}, nil
+	return actions.Proof{Done: back, Missing: singleCopies + " does not have its former value yet"}, nil
 }
 
 // Do implements [actions.Step].

@@ -206,7 +206,7 @@ func TestWhoTakesOverWithoutKnowingThatTheOptionIsOnPutsItBack(t *testing.T) {
 		other.AppendAbout(e.subject, "operator", journal.ActionAdopted{Record: record, JournalID: "first"}, journal.TypeActionAdopted)
 		other.RunToEnd(other.Config(e.definitions()))
 		e.asItWas(other)
-		if !strings.HasPrefix(other.LastLine(), "ended abandoned somebody else changed it") {
+		if !strings.HasPrefix(other.LastLine(), "ended abandoned another client changed it") {
 			w.T.Errorf("it came to %q", other.Story())
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// ensureClass creates the priority class that EKCO may create, if it is missing.
+// ensureClass creates [rook.NodeCritical] if it is missing.
 type ensureClass struct{ pods *rook.Pods }
 
 // Prove implements [actions.Step].
@@ -34,8 +34,7 @@ func (s ensureClass) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return nil, s.pods.CreatePriorityClass(ctx, input.Class)
 }
 
-// awaiting is a step without an effect: what it waits for is others' to do, and who cancels need
-// not wait for them.
+// awaiting is a step without effect that waits for another controller. A cancel need not wait for it.
 type awaiting struct{}
 
 // Do implements [actions.Step].
@@ -49,7 +48,7 @@ var (
 	_ actions.InterruptibleStep = awaitRollout{}
 )
 
-// awaitHosts awaits the MDS, which are Rook's to move.
+// awaitHosts waits until Rook has moved the MDS.
 type awaitHosts struct {
 	awaiting
 	pods *rook.Pods
@@ -65,7 +64,7 @@ func (s awaitHosts) Prove(ctx context.Context, step actions.StepContext) (action
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
 
-// lacksHosts says what the MDS lack to run on enough hosts, or "".
+// lacksHosts returns that the MDS run on too few hosts, or "".
 func lacksHosts(live journal.RookPodsFacts) string {
 	if len(live.Hosts) >= mdsHosts {
 		return ""
@@ -74,10 +73,10 @@ func lacksHosts(live journal.RookPodsFacts) string {
 	if len(live.Hosts) > 0 {
 		where = " (" + strings.Join(live.Hosts, ", ") + ")"
 	}
-	return fmt.Sprintf("MDS run on %s%s, and should run on %d", words.Count(len(live.Hosts), "host"), where, mdsHosts)
+	return fmt.Sprintf("MDS run on %s%s, want %d", words.Count(len(live.Hosts), "host"), where, mdsHosts)
 }
 
-// awaitRollout awaits pods, which are their controller's.
+// awaitRollout waits until the controller has rolled out the pods.
 type awaitRollout struct {
 	awaiting
 	pods *rook.Pods

@@ -14,18 +14,17 @@ import (
 
 // The preflights.
 const (
-	// RookPodsUnchanged: the object is the one that was planned for, and nobody else has set
-	// what is to be changed of it.
+	// RookPodsUnchanged: the object is the planned one, and no other client has set what must be changed.
 	RookPodsUnchanged = "RookPodsUnchanged"
 	// EnoughNodes: there are as many nodes as the change needs.
 	EnoughNodes = "EnoughNodes"
-	// MDSOnTwoHosts: the MDS run on two hosts, or nobody has waited for them yet.
+	// MDSOnTwoHosts: the MDS run on two hosts, or the action has not waited for them yet.
 	MDSOnTwoHosts = "MDSOnTwoHosts"
 	// PriorityClassThere: the class exists, or is the one that EKCO creates.
 	PriorityClassThere = "PriorityClassThere"
 	// FormerRolledOut: no other Deployment of the same daemon is being rolled out.
 	FormerRolledOut = "FormerRolledOut"
-	// WorkloadRolledOut: the workload is rolled out, or nobody has waited for it yet.
+	// WorkloadRolledOut: the workload is rolled out, or the action has not waited for it yet.
 	WorkloadRolledOut = "WorkloadRolledOut"
 )
 
@@ -50,7 +49,7 @@ func (p unchanged) Check(ctx context.Context, record journal.ActionRecord) actio
 	return verdict
 }
 
-// look is Check, and returns what was read.
+// look is Check, and also returns what it has read.
 func (p unchanged) look(ctx context.Context, record journal.ActionRecord) (journal.RookPodsFacts, actions.Verdict) {
 	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
 	if err != nil {
@@ -61,7 +60,7 @@ func (p unchanged) look(ctx context.Context, record journal.ActionRecord) (journ
 		return live, verdict
 	}
 	if moved := input.Moved(record.Subject.Kind, live); moved != "" {
-		return live, actions.Abandon("somebody else changed it: " + moved).About("moved")
+		return live, actions.Abandon("another client changed it: " + moved).About("moved")
 	}
 	return live, actions.Pass()
 }
@@ -85,15 +84,15 @@ func (p enoughNodes) Check(ctx context.Context, record journal.ActionRecord) act
 		}
 	}
 	if count < input.Nodes {
-		return actions.Abandon(fmt.Sprintf("there are %s, and %d are needed", words.Count(count, "node"), input.Nodes)).About("nodes")
+		return actions.Abandon(fmt.Sprintf("there are %s, need %d", words.Count(count, "node"), input.Nodes)).About("nodes")
 	}
 	return actions.Pass()
 }
 
-// waited reports whether a step waited once in vain.
+// waited reports whether a step has waited once without success.
 func waited(record journal.ActionRecord, step string) bool { return record.Steps[step].Failures > 0 }
 
-// onHosts holds what was waited for once in vain, with what is known of each pod.
+// onHosts holds the action after it has waited once without success, with the state of each pod.
 type onHosts struct {
 	unchanged
 	parts Parts
@@ -103,23 +102,23 @@ type onHosts struct {
 func (p onHosts) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	live, verdict := p.look(ctx, record)
 	switch {
-	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // in which nothing was changed
+	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // it changed nothing
 		return verdict
 	case live.OneNode:
 		p.parts.Changed()
-		return actions.Abandon("somebody placed the MDS as on a single node again").About("reset")
+		return actions.Abandon("another client placed the MDS as on a single node again").About("reset")
 	case lacksHosts(live) == "", !waited(record, journal.StepAwaitMDSHosts):
 		return actions.Pass()
 	}
 	if nodes := (enoughNodes{p.parts.Nodes}).Check(ctx, record); nodes.Kind == actions.VerdictAbandon {
-		return nodes // for which nobody waits
+		return nodes // waiting would not help
 	}
 	pods, err := p.parts.Pods.MDSPods(ctx, record.Subject)
 	if err != nil {
 		return actions.Hold("cannot tell where the MDS run: " + err.Error()).About("pods unread")
 	}
 	if len(pods) == 0 {
-		pods = []string{"there is no pod of them; look at the log of Deployment rook-ceph/rook-ceph-operator"}
+		pods = []string{"they have no pods; look at the log of Deployment rook-ceph/rook-ceph-operator"}
 	}
 	return actions.Hold(lacksHosts(live) + ": " + strings.Join(pods, "; ")).About("hosts")
 }
@@ -140,7 +139,7 @@ func (p classThere) Check(ctx context.Context, record journal.ActionRecord) acti
 	case err != nil:
 		return actions.Hold("cannot tell whether there is a priority class " + input.Class + ": " + err.Error()).About("class unread")
 	case !there:
-		return actions.Hold(fmt.Sprintf("there is no priority class %s, and EKCO creates none but %s; create it, or set rook_priority_class to another",
+		return actions.Hold(fmt.Sprintf("there is no priority class %s, and EKCO creates only %s; create it, or set rook_priority_class to another",
 			input.Class, rook.NodeCritical)).About("class missing")
 	}
 	return actions.Pass()
@@ -159,12 +158,12 @@ func (p formerRolledOut) Check(ctx context.Context, record journal.ActionRecord)
 	case err != nil:
 		return actions.Hold("cannot tell whether other Deployments are rolled out: " + err.Error()).About("others unread")
 	case lacks != "":
-		return actions.Hold("another Deployment of the same daemon comes first: " + lacks).About("others")
+		return actions.Hold("waits for another Deployment of the same daemon: " + lacks).About("others")
 	}
 	return actions.Pass()
 }
 
-// rolledOut holds what was waited for once in vain.
+// rolledOut holds the action after it has waited once without success.
 type rolledOut struct {
 	unchanged
 	parts Parts
@@ -174,11 +173,11 @@ type rolledOut struct {
 func (p rolledOut) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	live, verdict := p.look(ctx, record)
 	switch {
-	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // in which nothing was changed
+	case verdict.Kind != actions.VerdictPass, record.Request.DryRun: // it changed nothing
 		return verdict
 	case live.Priority == "":
 		p.parts.Changed()
-		return actions.Abandon("somebody took the priority class away again").About("reset")
+		return actions.Abandon("another client removed the priority class again").About("reset")
 	case !waited(record, journal.StepAwaitRolledOut):
 		return actions.Pass()
 	}

@@ -1,6 +1,6 @@
-// Package rookpods changes what Rook gives its pods: the resources of those of Ceph's CSI
-// drivers, the placement of a filesystem's MDS, and priority classes. Each action changes one
-// object once, and then waits for what follows from it where something does.
+// Package rookpods changes settings of Rook's pods: the resources of Ceph's CSI drivers, the placement of a
+// filesystem's MDS, and priority classes. Each action changes one object once, and then waits for the result if
+// there is one to wait for.
 package rookpods
 
 import (
@@ -18,15 +18,15 @@ import (
 
 const (
 	changeTimeout = 30 * time.Second
-	// mdsTimeout and rolloutTimeout are how long pods may take without a word.
+	// mdsTimeout and rolloutTimeout are how long pods may take before EKCO reports them.
 	mdsTimeout     = 5 * time.Minute
 	rolloutTimeout = 5 * time.Minute
 )
 
-// mdsHosts is how many hosts the MDS of a filesystem are to run on.
+// mdsHosts is the minimum number of hosts with MDS of a filesystem.
 const mdsHosts = 2
 
-// Nodes is what the actions ask of the cluster: its nodes, live.
+// Nodes lists the nodes, live.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
@@ -35,7 +35,7 @@ type Nodes interface {
 type Parts struct {
 	Pods  *rook.Pods
 	Nodes Nodes
-	// Changed is called when something was, so that it is looked at.
+	// Changed is called after a change, to trigger a recheck.
 	Changed func()
 }
 
@@ -62,7 +62,7 @@ func (p Parts) action(kind journal.ActionKind, noun string) actions.Definition {
 	}
 }
 
-// plan needs nothing that the request does not say.
+// plan uses only the request.
 func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	input, err := journal.InputOf[journal.RookPodsInput](record.Request)
 	if err != nil {
@@ -92,10 +92,10 @@ func stepsOf(kind journal.ActionKind, input journal.RookPodsInput) ([]journal.Pl
 		change.Domains, change.Preflights = []string{journal.DomainStorage}, append(change.Preflights, FormerRolledOut)
 		return []journal.PlannedStep{class, after(class, change), after(change, step(journal.StepAwaitRolledOut, rolloutTimeout, WorkloadRolledOut))}, nil
 	}
-	return nil, fmt.Errorf("plan an action of kind %s: nothing is asked for", kind)
+	return nil, fmt.Errorf("plan an action of kind %s: the request has no change", kind)
 }
 
-// step keeps nobody from anything: who waits for pods may wait for ever.
+// step locks no domain: a wait for pods may last forever.
 func step(id string, timeout time.Duration, preflights ...string) journal.PlannedStep {
 	return journal.PlannedStep{ID: id, Does: id, Preflights: preflights, Timeout: journal.Duration(timeout), Domains: actions.NoDomains}
 }

@@ -257,7 +257,7 @@ func held(t *testing.T, of journal.Subject, step, preflight string, prepare, end
 
 func TestMDSThatStayOnOneHostHoldTheActionWithWhatIsKnownOfThem(t *testing.T) {
 	reason := held(t, sharedMDS, journal.StepAwaitMDSHosts, MDSOnTwoHosts, func(*estate) {}, (*estate).follow)
-	if reason != "MDS run on 1 host (n1), and should run on 2: a runs on n1; b runs on n1" {
+	if reason != "MDS run on 1 host (n1), want 2: a runs on n1; b runs on n1" {
 		t.Errorf("held for: %s", reason)
 	}
 }
@@ -275,7 +275,7 @@ func TestTheNextDeploymentWaitsForTheFormer(t *testing.T) {
 		e.follows = time.Second
 		e.objects.Put(former, strings.Replace(osd, `"observedGeneration":1`, `"observedGeneration":0`, 1))
 	}, func(e *estate) { e.objects.Put(former, osd) })
-	if reason != "another Deployment of the same daemon comes first: Deployment rook-ceph/rook-ceph-osd-1 is not rolled out: its controller has not seen the change" {
+	if reason != "waits for another Deployment of the same daemon: Deployment rook-ceph/rook-ceph-osd-1 is not rolled out: its controller has not seen the change yet" {
 		t.Errorf("held for: %s", reason)
 	}
 }
@@ -345,7 +345,7 @@ func TestAPriorityClassOfAUsersMustBeThere(t *testing.T) {
 
 // TestWhatIsUndoneWhileItIsAwaitedEndsTheAction: whether it is done again is decided anew.
 func TestWhatIsUndoneWhileItIsAwaitedEndsTheAction(t *testing.T) {
-	for of, reason := range map[journal.Subject]string{sharedMDS: "somebody placed the MDS as on a single node again", osd0: "somebody took the priority class away again"} {
+	for of, reason := range map[journal.Subject]string{sharedMDS: "another client placed the MDS as on a single node again", osd0: "another client removed the priority class again"} {
 		actionstest.InBubble(t, func(w *actionstest.World) {
 			e := installed(of)
 			e.follows = 0

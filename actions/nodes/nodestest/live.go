@@ -11,19 +11,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// conditions are what can be seen of a node.
+// conditions are the states of a node.
 var conditions = map[string]func(c *kubesim.Cluster, name string){
 	"lost":      (*kubesim.Cluster).LoseNode,
 	"ready":     (*kubesim.Cluster).ReturnNode,
 	"not ready": (*kubesim.Cluster).UnreadyNode,
 }
 
-// Input makes the input of a request.
+// Input returns the input of a request.
 type Input func(known journal.NodeFacts, pods []journal.PodRef) any
 
-// LiveNodeIsJudged checks that an action on a lost node goes by what the node is
-// now, not by what is on record of it. The input of its request is made of what is
-// known of the node, and of its pods.
+// LiveNodeIsJudged checks that an action on a lost node depends on the live node, not on the recorded facts.
+// The input of its request is made of the recorded facts of the node, and of its pods.
 func LiveNodeIsJudged(t *testing.T, made func(api kube.API) actions.Definition, input Input) {
 	t.Helper()
 	for recorded := range conditions {

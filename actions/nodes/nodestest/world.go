@@ -1,4 +1,4 @@
-// Package nodestest is a world of simulated nodes for tests of actions about them.
+// Package nodestest simulates nodes for tests of actions about them.
 package nodestest
 
 import (
@@ -15,20 +15,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// World is the journal of an action and a cluster, which both outlive the runners
-// in a test.
+// World has an action's journal and a cluster. Both outlive the runners in a test.
 type World struct {
 	*actionstest.World
 	Cluster *kubesim.Cluster
 }
 
-// New adds a cluster without nodes. Actions obey what the machine of nodes says.
+// New adds a cluster without nodes. Actions obey the rules of the machine of nodes.
 func New(w *actionstest.World) *World {
 	w.Terms = terms()
 	return &World{World: w, Cluster: kubesim.New()}
 }
 
-// Rules are those that a kind of action obeys.
+// Rules returns the rules for a kind of action.
 func Rules(kind journal.ActionKind) []string { return terms()[kind].Rules }
 
 func terms() map[journal.ActionKind]fsm.Terms {
@@ -39,12 +38,10 @@ func terms() map[journal.ActionKind]fsm.Terms {
 	return standing
 }
 
-// Watch fails the test when an effect happens whose step was not started on disk
-// before.
+// Watch fails the test if an effect happens whose step was not recorded as started.
 func (w *World) Watch() { w.Cluster.BeforeEffect = w.MustBeOnRecord }
 
-// MustBeOnRecord fails the test when the step of an effect on nodes or pods is not
-// open on disk.
+// MustBeOnRecord fails the test if the step of an effect on nodes or pods is not open on disk.
 func (w *World) MustBeOnRecord(effect string) {
 	if strings.HasPrefix(effect, "delete-node ") {
 		effect = "delete-node"
@@ -54,10 +51,10 @@ func (w *World) MustBeOnRecord(effect string) {
 	}
 }
 
-// writeMirror is an effect that is no step's.
+// writeMirror is an effect that belongs to no step.
 const writeMirror = "write-mirror"
 
-// NodeExists reports whether node w1 does.
+// NodeExists reports whether node w1 exists.
 func (w *World) NodeExists() bool {
 	w.T.Helper()
 	_, err := w.Cluster.Node(w.T.Context(), "w1")
@@ -73,7 +70,7 @@ func (w *World) PodsLeft() int {
 	return len(pods)
 }
 
-// Outcome is what the cluster has come to, and how often it was changed.
+// Outcome returns the nodes and pods, and how often the cluster was changed.
 func (w *World) Outcome() string {
 	nodes, pods, _ := w.Cluster.Snapshot()
 	changes := 0
@@ -89,7 +86,7 @@ func (w *World) Outcome() string {
 	return fmt.Sprintf("nodes %v, pods %v, %d changes", names, pods, changes)
 }
 
-// Mortal is a cluster as the incarnation with that fuse reaches it.
+// Mortal returns a cluster for the process that dies with that fuse.
 func Mortal(api kube.API, fuse *actionstest.Fuse) kube.API { return mortal{api, fuse} }
 
 type mortal struct {

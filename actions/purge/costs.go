@@ -27,8 +27,8 @@ func WithResidents(residents Residents) Option {
 	}
 }
 
-// costing is a part that can report its costs.
-type costing interface {
+// costReporter is a part that can report its costs.
+type costReporter interface {
 	// costs returns what the purge removes or changes, a line each.
 	costs(ctx context.Context, facts Facts) []string
 }
@@ -42,8 +42,8 @@ func (d definition) costs(ctx context.Context, record journal.ActionRecord) []st
 	told := make([][]string, len(d.parts))
 	var tell []func()
 	for i, part := range d.parts {
-		if costing, can := part.(costing); can {
-			tell = append(tell, func() { told[i] = costing.costs(ctx, facts) })
+		if costReporter, can := part.(costReporter); can {
+			tell = append(tell, func() { told[i] = costReporter.costs(ctx, facts) })
 		}
 	}
 	parallel.Run(tell...)

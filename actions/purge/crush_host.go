@@ -44,7 +44,7 @@ func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json
 		return nil, nil
 	}
 	if len(host.OSDs) > 0 {
-		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s there came later, or still runs; remove it by hand, then: ekco retry %s",
+		return nil, fmt.Errorf("remove CRUSH host %s: %w: %s was added later, or still runs; remove it by hand, then: ekco retry %s",
 			host.Name, ceph.ErrHostNotEmpty, ceph.Names(host.OSDs...), step.Action.ID)
 	}
 	return nil, s.Ceph.CrushRemove(ctx, host.Name)
@@ -53,7 +53,7 @@ func (s removeCrushHost) Do(ctx context.Context, step actions.StepContext) (json
 // hostKept returns why the CRUSH host stays, or "": another Node has its name, or it has only OSDs of other
 // machines.
 func (v storageView) hostKept(host ceph.Host) string {
-	if node := v.heirs.crush; node != "" {
+	if node := v.newOwners.crush; node != "" {
 		return fmt.Sprintf("it belongs to %s now", node)
 	}
 	if len(host.OSDs) == 0 {

@@ -73,22 +73,22 @@ func (s removeMember) find(ctx context.Context, step actions.StepContext) (etcd.
 	if err != nil {
 		return nil, etcd.Member{}, err
 	}
-	return api, member, s.disown(ctx, api, facts, members, member)
+	return api, member, s.checkOwner(ctx, api, facts, members, member)
 }
 
-// disown returns ErrOtherMember if the member may belong to a Node that has joined. That is so if it had not
+// checkOwner returns ErrOtherMember if the member may belong to a Node that has joined. That is so if it had not
 // started when it was captured, and a Node now has its address. It is also so if a Node has the name, no other
 // member has it, and the member answers or was never known to be the lost node's.
 //
 // kubeadm adds a member after the Node, so EKCO reads the Nodes after the members.
-func (s removeMember) disown(ctx context.Context, api etcd.API, facts Facts, members []etcd.Member, member etcd.Member) error {
+func (s removeMember) checkOwner(ctx context.Context, api etcd.API, facts Facts, members []etcd.Member, member etcd.Member) error {
 	node := facts.Node
 	another := slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID != member.ID && m.Name == node.Name })
 	switch {
 	case facts.Etcd.Member.Name == "" && another:
 		return fmt.Errorf("%w: another member has the name %s, and %s may be that of a joining node", etcd.ErrOtherMember, node.Name, member)
 	case facts.Etcd.Member.Name == "":
-		return s.disownUnstarted(ctx, node, member)
+		return s.checkUnstarted(ctx, node, member)
 	case another:
 		return nil
 	}
@@ -102,7 +102,7 @@ func (s removeMember) disown(ctx context.Context, api etcd.API, facts Facts, mem
 	return fmt.Errorf("%w: a node %s has joined (uid %s), and %s may be its own", etcd.ErrOtherMember, node.Name, joined, member)
 }
 
-func (s removeMember) disownUnstarted(ctx context.Context, lost NodeIdentity, member etcd.Member) error {
+func (s removeMember) checkUnstarted(ctx context.Context, lost NodeIdentity, member etcd.Member) error {
 	others, err := primaryPart(s).others(ctx, lost)
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 
 // By the time of a step, another machine may own what a purge captured. The functions here find it.
 
-// heirs are other Nodes that now own names of the lost node; empty if there is none.
-type heirs struct {
+// newOwners are other Nodes that now own names of the lost node; empty if there is none.
+type newOwners struct {
 	// hostname is the Node that has the node's name or hostname: it owns what Rook and Ceph have under that.
 	hostname string
 	// crush is the Node with the same host in the CRUSH map, where dots and dashes are equal. It is also set if
@@ -23,19 +23,19 @@ type heirs struct {
 	crush string
 }
 
-// heirs returns the Nodes that now have the node's names.
-func (p storagePart) heirs(ctx context.Context, lost NodeIdentity) (heirs, error) {
+// newOwners returns the Nodes that now have the node's names.
+func (p storagePart) newOwners(ctx context.Context, lost NodeIdentity) (newOwners, error) {
 	nodes, err := p.api.ListNodes(ctx)
 	if err != nil {
-		return heirs{}, fmt.Errorf("find the Node that has the hostname of node %s: %w", lost.Name, kube.Lacking(err, "list", "nodes"))
+		return newOwners{}, fmt.Errorf("find the Node that has the hostname of node %s: %w", lost.Name, kube.Lacking(err, "list", "nodes"))
 	}
-	var found heirs
+	var found newOwners
 	for _, node := range nodes {
 		name := fmt.Sprintf("node %s (uid %s)", node.Name, node.UID)
 		switch other := identityOf(node); {
 		case other.UID == lost.UID:
 		case overlap(other.names(), lost.names()):
-			return heirs{hostname: name, crush: name}, nil
+			return newOwners{hostname: name, crush: name}, nil
 		case overlap(other.crushNames(), lost.crushNames()):
 			found.crush = name
 		}
@@ -79,8 +79,8 @@ func (v storageView) elsewhere(osd ceph.Ref) string {
 	case !there:
 	case now.Host != "" && !v.node.isHost(now.Host):
 		return fmt.Sprintf("the CRUSH map has it on host %s now", now.Host)
-	case now.Up && v.heirs.hostname != "":
-		return fmt.Sprintf("it runs, and %s has the hostname %s now", v.heirs.hostname, v.node.hostname())
+	case now.Up && v.newOwners.hostname != "":
+		return fmt.Sprintf("it runs, and %s has the hostname %s now", v.newOwners.hostname, v.node.hostname())
 	}
 	return ""
 }
@@ -93,8 +93,8 @@ func (v storageView) boundElsewhere(d rook.OSDDeployment) string {
 		return name + " is bound to no machine"
 	case !v.node.binds(d):
 		return fmt.Sprintf("%s is bound to %s now", name, d.Hostname)
-	case v.heirs.hostname != "":
-		return fmt.Sprintf("%s is bound to the hostname %s, which %s has now", name, d.Hostname, v.heirs.hostname)
+	case v.newOwners.hostname != "":
+		return fmt.Sprintf("%s is bound to the hostname %s, which %s has now", name, d.Hostname, v.newOwners.hostname)
 	}
 	return ""
 }

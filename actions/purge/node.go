@@ -66,9 +66,9 @@ func (p nodePart) steps() map[string]actions.Step {
 	return map[string]actions.Step{doesDeleteNode: deleteNode{p.api}}
 }
 
-// notLookedAt returns what the purge leaves because another Node had the name when it was planned; nothing
+// leftUnchecked returns what the purge leaves because another Node had the name when it was planned; nothing
 // otherwise.
-func (n NodeIdentity) notLookedAt() json.RawMessage {
+func (n NodeIdentity) leftUnchecked() json.RawMessage {
 	what := "OSDs with their Deployments, the CRUSH host, the entry in the CephCluster"
 	if n.ReplacedBy != "" && n.mayBePrimary() {
 		what += ", the etcd member, the endpoint in kubeadm-config"
@@ -100,13 +100,13 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (action
 	live, err := s.api.Node(ctx, facts.Node.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
-		return actions.Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
+		return actions.Proof{Done: true, Outputs: facts.Node.leftUnchecked()}, nil
 	case err != nil:
 		return actions.Proof{}, fmt.Errorf("read node %s: %w", facts.Node.Name, kube.Lacking(err, "get", "nodes"))
 	case live.UID != facts.Node.UID:
-		return actions.Proof{Done: true, Outputs: facts.Node.notLookedAt()}, nil
+		return actions.Proof{Done: true, Outputs: facts.Node.leftUnchecked()}, nil
 	}
-	return actions.Proof{Missing: heldNode(live), Foreign: live.Deleting && len(live.Finalizers) > 0}, nil
+	return actions.Proof{Missing: whyNodeExists(live), Foreign: live.Deleting && len(live.Finalizers) > 0}, nil
 }
 
 // Do implements [actions.Step].
@@ -122,7 +122,7 @@ func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	slow := time.AfterFunc(deletionIsSlow, func() { step.WaitsForOthers(fmt.Sprintf(webhookHolds, facts.Node.Name, deletionIsSlow)) })
 	defer slow.Stop()
 	if err := kube.Deleted(s.api.DeleteNode(ctx, facts.Node.Name, facts.Node.UID)); err != nil {
-		return nil, fmt.Errorf("delete node %s: %w%s", facts.Node.Name, kube.Lacking(err, "delete", "nodes"), lookAtWebhooks(err))
+		return nil, fmt.Errorf("delete node %s: %w%s", facts.Node.Name, kube.Lacking(err, "delete", "nodes"), webhookHint(err))
 	}
 	return nil, nil
 }
@@ -135,16 +135,16 @@ const (
 	webhookHolds = "the API server has not answered the deletion of node %s for %s; a webhook may hold it: " + seeWebhooks
 )
 
-// lookAtWebhooks returns the command that shows webhooks, if one refused, to be added to an error.
-func lookAtWebhooks(err error) string {
+// webhookHint returns the command that shows webhooks, if one refused, to be added to an error.
+func webhookHint(err error) string {
 	if strings.Contains(err.Error(), "webhook") {
 		return "; look at it: " + seeWebhooks
 	}
 	return ""
 }
 
-// heldNode returns why a Node still exists, and how to look at it.
-func heldNode(node kube.Node) string {
+// whyNodeExists returns why a Node still exists, and how to look at it.
+func whyNodeExists(node kube.Node) string {
 	if !node.Deleting || len(node.Finalizers) == 0 {
 		return fmt.Sprintf("node %s still exists; look at it: kubectl get node %s -o yaml", node.Name, node.Name)
 	}

@@ -89,7 +89,7 @@ func (p storagePart) find(ctx context.Context, view storageView) (foundOSDs, err
 	if hasHost {
 		found.CrushHost = host.Name
 	}
-	if hasHost && view.heirs.crush == "" {
+	if hasHost && view.newOwners.crush == "" {
 		orphans, err := p.orphans(ctx, view.tree, host, view.node, view.refs())
 		if err != nil {
 			return foundOSDs{}, err
@@ -263,7 +263,7 @@ func (p storagePart) purge(ctx context.Context, step actions.StepContext, osd ce
 		why := "a person asked for the purge"
 		if !step.Action.Request.Manual { // a person who joined an automatic purge saw no warning
 			var stuck bool
-			if stuck, why = whetherStuck(ctx, p.Ceph, step.Action); !stuck {
+			if stuck, why = isStuck(ctx, p.Ceph, step.Action); !stuck {
 				return errors.Join(err, errors.New(cmp.Or(why, "Ceph can still recover")))
 			}
 		}

@@ -43,7 +43,7 @@ func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) 
 		}
 	}
 	if len(view.listed) == 0 {
-		if view.listed, err = p.annotated(ctx); err != nil {
+		if view.listed, err = p.podEndpoints(ctx); err != nil {
 			return view, err
 		}
 	}
@@ -56,8 +56,8 @@ func (p primaryPart) look(ctx context.Context, facts *Facts) (planeView, error) 
 	return view, err
 }
 
-// annotated returns the addresses from the pods of API servers.
-func (p primaryPart) annotated(ctx context.Context) (map[string]kubeadm.Endpoint, error) {
+// podEndpoints returns the addresses from the pods of API servers.
+func (p primaryPart) podEndpoints(ctx context.Context) (map[string]kubeadm.Endpoint, error) {
 	pods, err := p.plane.Kubeadm.APIServerPods(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find the API servers: %w", kube.Lacking(err, "list", "pods in kube-system"))

@@ -95,7 +95,7 @@ func (p storagePart) lookAtRook(ctx context.Context, record journal.ActionRecord
 	if view.deployments, err = p.allDeployments(ctx, view.node); err != nil {
 		return storageView{}, err
 	}
-	view.heirs, err = p.heirs(ctx, view.node)
+	view.newOwners, err = p.newOwners(ctx, view.node)
 	return view, err
 }
 
@@ -260,9 +260,9 @@ func (s removeEntry) find(ctx context.Context, step actions.StepContext) (entry 
 		return nil, "the CephCluster was replaced", nil
 	}
 	// The list is read before the Nodes: a listed node joined before.
-	heirs, err := storagePart(s).heirs(ctx, node)
-	if err == nil && heirs.hostname != "" {
-		return nil, fmt.Sprintf("the entry %s in the CephCluster is left alone: %s has that hostname now", now.Name, heirs.hostname), nil
+	newOwners, err := storagePart(s).newOwners(ctx, node)
+	if err == nil && newOwners.hostname != "" {
+		return nil, fmt.Sprintf("the entry %s in the CephCluster is left alone: %s has that hostname now", now.Name, newOwners.hostname), nil
 	}
 	return &now, "", err
 }

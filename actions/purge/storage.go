@@ -134,13 +134,13 @@ func (p storagePart) capture(ctx context.Context, record journal.ActionRecord, f
 	case err != nil || facts.Storage == nil:
 		return err
 	}
-	heirs, err := p.heirs(ctx, facts.Node)
-	if err != nil || heirs.hostname != "" {
+	newOwners, err := p.newOwners(ctx, facts.Node)
+	if err != nil || newOwners.hostname != "" {
 		// Whatever has the hostname now may belong to that node.
-		facts.Storage, facts.Node.HostnameOf = nil, heirs.hostname
+		facts.Storage, facts.Node.HostnameOf = nil, newOwners.hostname
 		return err
 	}
-	return p.captureOSDs(ctx, record, facts, heirs)
+	return p.captureOSDs(ctx, record, facts, newOwners)
 }
 
 // readRook returns what Rook's objects have about the node, nil if there is no Rook.
@@ -190,9 +190,9 @@ func (n NodeIdentity) binds(d rook.OSDDeployment) bool {
 
 // captureOSDs finds the node's OSDs by their Deployments and in the CRUSH tree. Without the tree, a manual
 // purge continues, since people purge a node also when storage is down; an automatic one waits.
-func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *Facts, heirs heirs) error {
+func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecord, facts *Facts, newOwners newOwners) error {
 	storage := facts.Storage
-	asking, cancel := context.WithTimeout(ctx, cephLook)
+	asking, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
 	tree, err := p.Ceph.Tree(asking)
 	switch {
@@ -207,7 +207,7 @@ func (p storagePart) captureOSDs(ctx context.Context, record journal.ActionRecor
 	if ok {
 		storage.CrushHost = host.Name
 	}
-	if ok && heirs.crush == "" {
+	if ok && newOwners.crush == "" {
 		orphans, err := p.orphans(ctx, tree, host, facts.Node, osds)
 		if err != nil {
 			return err
@@ -228,9 +228,9 @@ func deployedOSDs(deployments []rook.OSDDeployment) (osds []ceph.Ref) {
 	return osds
 }
 
-// cephLook is the timeout of a read of Ceph. A command that hangs ends earlier, so that the error is ceph's
+// cephReadTimeout is the timeout of a read of Ceph. A command that hangs ends earlier, so that the error is ceph's
 // own.
-const cephLook = ceph.DefaultTimeout + ceph.DefaultGrace + 4*time.Second
+const cephReadTimeout = ceph.DefaultTimeout + ceph.DefaultGrace + 4*time.Second
 
 // orphans returns the OSDs under the host that are neither known nor have a Deployment of another machine. The
 // CRUSH map does not show the machine: Rook replaces dots by dashes there, and a moved disk can still be under

@@ -32,7 +32,7 @@ type cephAnswers storagePart
 // Check implements [actions.Preflight]. If Rook could not be read before, it reads Rook first: without Rook it
 // need not wait for Ceph.
 func (p cephAnswers) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
 	node, lost, err := lostStorage(record)
 	if err == nil && lost.RookUnread != "" && !record.Steps[doesFindOSDs].Done() {
@@ -76,7 +76,7 @@ func (p cephHealthy) Check(ctx context.Context, record journal.ActionRecord) act
 	if _, lost, err := lostStorage(record); err == nil && lost.absent {
 		return actions.Pass()
 	}
-	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
 	health, elsewhere, err := p.look(ctx, record)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p cephHealthy) unexplained(ctx context.Context, record journal.ActionRecor
 	if record.Request.Manual || !slices.ContainsFunc(troubles, degraded) {
 		return troubles, ""
 	}
-	stuck, why := whetherStuck(ctx, p.api, record)
+	stuck, why := isStuck(ctx, p.api, record)
 	if stuck {
 		return slices.DeleteFunc(troubles, degraded), ""
 	}
@@ -219,7 +219,7 @@ func (p osdSafeToDestroy) Check(ctx context.Context, record journal.ActionRecord
 	case len(lost.OSDs) == 0:
 		return actions.Pass()
 	}
-	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
 	safety, inactive, err := p.ask(ctx, lost.ids())
 	switch {
@@ -267,7 +267,7 @@ func mayBeLost(record journal.ActionRecord, inactive int, reason string) actions
 // orStuck allows an automatic purge to continue if Ceph can never report the OSDs as safe. That must last for a
 // while, since the mgr's report is some seconds old.
 func (p osdSafeToDestroy) orStuck(ctx context.Context, record journal.ActionRecord, safety ceph.Safety) actions.Verdict {
-	stuck, why := whetherStuck(ctx, p.api, record)
+	stuck, why := isStuck(ctx, p.api, record)
 	if stuck {
 		cannot := "Ceph cannot recover by itself: " + why
 		return actions.PassBecause(cannot).About("stuck").OnceLasting(peeringTime, cannot)
@@ -302,7 +302,7 @@ func (p osdsDown) Check(ctx context.Context, record journal.ActionRecord) action
 	if before && (journal.PurgeInputOf(record.Request).Live || unanswered(record) != "") {
 		return actions.Pass()
 	}
-	ctx, cancel := context.WithTimeout(ctx, cephLook)
+	ctx, cancel := context.WithTimeout(ctx, cephReadTimeout)
 	defer cancel()
 	view, err := storagePart(p).look(ctx, record)
 	switch {

@@ -19,7 +19,7 @@ type storageView struct {
 	tree ceph.Tree
 	// deployments are the Deployments of all OSDs.
 	deployments []rook.OSDDeployment
-	heirs       heirs
+	newOwners   newOwners
 	// left is why OSDs were left alone before.
 	left map[string]string
 	// live is set if the node answers, see [storagePlan].
@@ -27,7 +27,7 @@ type storageView struct {
 }
 
 // replaced reports whether another Node has the name or the hostname now.
-func (v storageView) replaced() bool { return v.heirs.hostname != "" }
+func (v storageView) replaced() bool { return v.newOwners.hostname != "" }
 
 // foundOSDs is the output of find-osds: the facts that could not be captured.
 type foundOSDs struct {
@@ -100,7 +100,7 @@ func (p storagePart) look(ctx context.Context, record journal.ActionRecord) (sto
 		return storageView{}, fmt.Errorf("read the CRUSH tree: %w", treeErr)
 	}
 	// A joining machine is a Node before Rook or Ceph have anything of it.
-	view.heirs, err = p.heirs(ctx, view.node)
+	view.newOwners, err = p.newOwners(ctx, view.node)
 	return view, err
 }
 

@@ -61,7 +61,7 @@ func (p *storagePlan) stopped() error {
 		after = p.foundDeployments(after)
 	}
 	if p.hasOSDs() {
-		after = p.add(p.patient(journal.PlannedStep{
+		after = p.add(p.waitingForCeph(journal.PlannedStep{
 			Does: doesStopOSDs, After: after, Preflights: guarded([]string{CephAnswers}), Timeout: journal.Duration(stopOSDsTimeout),
 		}))
 	}
@@ -90,8 +90,8 @@ func (p *storagePlan) undoes(undone, does string, preflights []string, timeout t
 	}
 }
 
-// patient lets a step wait for Ceph without limit.
-func (p *storagePlan) patient(step journal.PlannedStep) journal.PlannedStep {
+// waitingForCeph lets a step wait for Ceph without limit.
+func (p *storagePlan) waitingForCeph(step journal.PlannedStep) journal.PlannedStep {
 	step.MayWaitFor, step.MayAlsoWaitFor = CephAnswers, p.mayAlsoWaitFor(step.Preflights)
 	return step
 }
@@ -113,7 +113,7 @@ func (p *storagePlan) entry(after []string) []string {
 	}
 	if p.RookUnread != "" {
 		step.Preflights = guarded([]string{CephAnswers})
-		step = p.patient(step)
+		step = p.waitingForCeph(step)
 	}
 	p.undoes(doesRemoveEntry, doesRestoreEntry, nil, removeEntryTimeout)
 	return p.add(step)
@@ -143,7 +143,7 @@ func (p *storagePlan) found(after []string) []string {
 	if p.TreeUnread == "" {
 		return after
 	}
-	return p.add(p.patient(journal.PlannedStep{
+	return p.add(p.waitingForCeph(journal.PlannedStep{
 		Does: doesFindOSDs, After: after, Preflights: []string{CephAnswers, nodes.StillGone}, Timeout: journal.Duration(askCephTimeout),
 		Domains: actions.NoDomains,
 	}))
@@ -151,7 +151,7 @@ func (p *storagePlan) found(after []string) []string {
 
 // foundDeployments removes the Deployments that find-osds finds.
 func (p *storagePlan) foundDeployments(after []string) []string {
-	return p.add(p.patient(journal.PlannedStep{
+	return p.add(p.waitingForCeph(journal.PlannedStep{
 		Does: doesRemoveFound, After: after, Preflights: guarded([]string{CephAnswers}),
 		Irreversible: !p.live, Timeout: journal.Duration(removeFoundTimeout),
 	}))
@@ -162,7 +162,7 @@ func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
 	if !p.hasOSDs() {
 		return after, nil
 	}
-	after = p.add(p.patient(journal.PlannedStep{
+	after = p.add(p.waitingForCeph(journal.PlannedStep{
 		Does: doesOutOSDs, After: after, Preflights: guarded([]string{CephAnswers}, checks...),
 		Irreversible: !p.live, Timeout: journal.Duration(changeCephTimeout),
 	}))
@@ -174,7 +174,7 @@ func (p *storagePlan) out(after []string, checks ...string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record the wait: %w", err)
 	}
-	return p.add(p.patient(journal.PlannedStep{
+	return p.add(p.waitingForCeph(journal.PlannedStep{
 		Does: doesWaitOSDs, Input: input, After: after, Timeout: journal.Duration(p.wait + waitOSDsSlack),
 		Domains: actions.NoDomains,
 	})), nil
@@ -185,7 +185,7 @@ func (p *storagePlan) purge(after []string) error {
 	var purged []string
 	irreversibly := func(step journal.PlannedStep) []string {
 		step.Irreversible, step.Timeout = true, journal.Duration(changeCephTimeout)
-		return p.add(p.patient(step))
+		return p.add(p.waitingForCeph(step))
 	}
 	checks := guarded([]string{CephAnswers}, OSDsDown, CephHealthy, OSDSafeToDestroy)
 	for _, osd := range p.OSDs {

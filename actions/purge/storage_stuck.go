@@ -10,9 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// whetherStuck reports whether Ceph can do no more about the loss of the node's OSDs, see [ceph.Stuck]. If that
+// isStuck reports whether Ceph can do no more about the loss of the node's OSDs, see [ceph.Stuck]. If that
 // is unknown, it returns false and why.
-func whetherStuck(ctx context.Context, api ceph.API, record journal.ActionRecord) (stuck bool, why string) {
+func isStuck(ctx context.Context, api ceph.API, record journal.ActionRecord) (stuck bool, why string) {
 	_, lost, err := lostStorage(record)
 	if err != nil {
 		return false, err.Error()

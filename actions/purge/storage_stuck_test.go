@@ -29,7 +29,7 @@ func (m mute) PGs(context.Context) ([]ceph.PG, error)     { return nil, m.err("p
 func TestACephThatDoesNotSayIsNotTakenForStuck(t *testing.T) {
 	record := journal.ActionRecord{Plan: journal.Plan{Facts: []byte(`{"storage":{}}`)}}
 	for _, about := range []string{"tree", "pools", "pgs"} {
-		if stuck, why := whetherStuck(t.Context(), mute{about: about}, record); stuck || why == "" {
+		if stuck, why := isStuck(t.Context(), mute{about: about}, record); stuck || why == "" {
 			t.Errorf("without its %s it is stuck: %v, because %q", about, stuck, why)
 		}
 	}

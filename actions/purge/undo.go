@@ -112,7 +112,7 @@ func (s restoreEntry) find(ctx context.Context, step actions.StepContext) (entry
 	if _, err := step.Output(doesRemoveEntry, &removal); err != nil || removal.Left != "" {
 		return nil, "", err
 	}
-	heirs, err := storagePart(s).heirs(ctx, node)
+	newOwners, err := storagePart(s).newOwners(ctx, node)
 	if err != nil {
 		return nil, "", err
 	}
@@ -124,8 +124,8 @@ func (s restoreEntry) find(ctx context.Context, step actions.StepContext) (entry
 		return nil, "", nil
 	case removal.Unlisted:
 		return nil, "it was gone before the purge could remove it", nil
-	case heirs.hostname != "":
-		return nil, heirs.hostname + " has the hostname " + node.hostname() + " now", nil
+	case newOwners.hostname != "":
+		return nil, newOwners.hostname + " has the hostname " + node.hostname() + " now", nil
 	case now.UseAllNodes:
 		return nil, "useAllNodes is set", nil
 	case now.ClusterUID != captured.Entry.ClusterUID:

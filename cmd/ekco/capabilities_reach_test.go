@@ -229,7 +229,7 @@ var clients = map[string]client{
 			},
 		},
 		asks: func(ctx context.Context, c cluster) error {
-			_, _, _, err := c.exec.Exec(kube.Question(ctx), aPod, []string{"true"})
+			_, _, _, err := c.exec.Exec(kube.ReadsOnly(ctx), aPod, []string{"true"})
 			return err
 		},
 	},

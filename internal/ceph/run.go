@@ -117,7 +117,7 @@ func (r result) lacksTimeout() bool {
 // exec runs the command once. With guard, timeout(1) ends it inside the pod before the context ends the exec.
 func (c *Client) exec(ctx context.Context, command command, guard bool) (r result, err error) {
 	if !command.changes {
-		ctx = kube.Question(ctx)
+		ctx = kube.ReadsOnly(ctx)
 	}
 	r.stdout, r.stderr, r.exitCode, err = c.runner.Run(ctx, c.argv(command, guard))
 	if err != nil && guard && strings.Contains(err.Error(), notFoundInPod) {

@@ -58,7 +58,7 @@ type batch struct {
 // open starts a process, which ends at its timeout at the latest.
 func (c *Client) open(ctx context.Context, runner InteractiveRunner, place string) *session {
 	limit := c.lifetime() + c.options.Grace
-	running, stop := context.WithTimeout(kube.Question(context.WithoutCancel(ctx)), limit)
+	running, stop := context.WithTimeout(kube.ReadsOnly(context.WithoutCancel(ctx)), limit)
 	out, in := io.Pipe()
 	v := &session{place: place, began: time.Now(), in: in, stop: stop, ended: make(chan struct{})}
 	go func() {

@@ -36,7 +36,7 @@ func (g *General) keys() []key {
 			help: "age at which events of finished actions are moved into a compressed export next to the journal; exports and damaged journals four times as old are removed, except the newest",
 		},
 		{
-			name: "journal_max_size", value: &g.JournalMaxSize, byDefault: "512Mi", built: true, check: roomForAJournal,
+			name: "journal_max_size", value: &g.JournalMaxSize, byDefault: "512Mi", built: true, check: journalSize,
 			help: "size of the journal above which younger events are moved out too, the oldest first; 0 for no limit. Exports next to it may take twice as much, and so may damaged journals",
 		},
 		{
@@ -49,7 +49,7 @@ func (g *General) keys() []key {
 // minJournalSize is the smallest limit. With less, EKCO would move out events all the time.
 const minJournalSize = 16 << 20
 
-func roomForAJournal(value any) string {
+func journalSize(value any) string {
 	if b, ok := value.(*Bytes); ok && *b != 0 && *b < minJournalSize {
 		return "a size of at least 16Mi, like 512Mi or 2Gi, or 0 for no limit"
 	}

@@ -17,7 +17,7 @@ func (k *Kotsadm) keys() []key {
 			help: "give kotsadm's database three replicas once three nodes are ready",
 		},
 		{
-			name: "kotsadm_ready_timeout", value: &k.KotsadmReadyTimeout, byDefault: "1m", check: aSecond, built: true,
+			name: "kotsadm_ready_timeout", value: &k.KotsadmReadyTimeout, byDefault: "1m", check: atLeastASecond, built: true,
 			help: "how long new replicas of kotsadm's database may take to become ready before EKCO reports what their pods wait for",
 		},
 	}

@@ -10,9 +10,9 @@ type LoadBalancer struct {
 	InternalLoadBalancerPort         int
 }
 
-// trial leaves time to restore HAProxy before Kubernetes evicts the pods of its node, 340 s after the kubelet
+// trialDuration leaves time to restore HAProxy before Kubernetes evicts the pods of its node, 340 s after the kubelet
 // last reached an API server. A shorter trial would end before the kubelet has started HAProxy.
-func trial(value any) string {
+func trialDuration(value any) string {
 	if d, ok := value.(*time.Duration); ok && (*d < 10*time.Second || *d > 3*time.Minute) {
 		return "a duration from 10s to 3m"
 	}
@@ -30,7 +30,7 @@ func (l *LoadBalancer) keys() []key {
 			help: "image of HAProxy", built: true,
 		},
 		{
-			name: "internal_load_balancer_trial", value: &l.InternalLoadBalancerTrial, byDefault: "1m30s", check: trial, built: true,
+			name: "internal_load_balancer_trial", value: &l.InternalLoadBalancerTrial, byDefault: "1m30s", check: trialDuration, built: true,
 			help: "how long HAProxy may take to work with new files, from 10s to 3m, before the former ones are restored",
 		},
 		{

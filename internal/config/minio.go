@@ -41,7 +41,7 @@ func (m *Minio) keys() []key {
 			help: "how long a replica of MinIO waits for its volume, if no node has it, before it gets a new one; also how long the standalone MinIO must be down before a migration may be forced",
 		},
 		{
-			name: "minio_heal_settle_time", value: &m.MinioHealSettleTime, byDefault: "30s", check: aSecond, built: true,
+			name: "minio_heal_settle_time", value: &m.MinioHealSettleTime, byDefault: "30s", check: atLeastASecond, built: true,
 			help: "how long MinIO must restore no data before a replica moves, and again before its move is done; also the first wait after a check found data missing on a drive",
 		},
 		{

@@ -94,8 +94,8 @@ func positive(value any) string {
 	return ""
 }
 
-// aSecond is for waits between checks of the cluster: without a minimum they could become a busy loop.
-func aSecond(value any) string {
+// atLeastASecond is for waits between checks of the cluster: without a minimum they could become a busy loop.
+func atLeastASecond(value any) string {
 	if d, ok := value.(*time.Duration); ok && *d < time.Second {
 		return "a duration of at least 1s"
 	}

@@ -182,7 +182,7 @@ func (c *Client) list(ctx context.Context, resource string, options *metav1.List
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
 	if err := c.core.Get().Resource(resource).VersionedParams(options, c.params).Do(ctx).Into(into); err != nil {
-		return fmt.Errorf("list %s: %w", resource, known(err, "list", resource))
+		return fmt.Errorf("list %s: %w", resource, withSentinel(err, "list", resource))
 	}
 	return nil
 }

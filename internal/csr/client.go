@@ -84,7 +84,7 @@ func (c *Client) Read(ctx context.Context, name string) (Request, error) {
 	var list certificatesv1.CertificateSigningRequestList
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
 	if err := c.certificates.Get().Resource(resource).VersionedParams(&options, c.params).Do(ctx).Into(&list); err != nil {
-		return Request{}, fmt.Errorf("read certificate signing request %s: %w", name, known(err, "list", resource))
+		return Request{}, fmt.Errorf("read certificate signing request %s: %w", name, withSentinel(err, "list", resource))
 	}
 	for i := range list.Items {
 		if list.Items[i].Name == name {
@@ -108,7 +108,7 @@ func (c *Client) Approve(ctx context.Context, request Request, message string) e
 	defer cancel()
 	err := c.approvals.Put().Resource(resource).Name(request.Name).SubResource("approval").Body(approved).Do(ctx).Error()
 	if err != nil {
-		return fmt.Errorf("approve certificate signing request %s: %w", request.Name, known(err, "update", resource+"/approval"))
+		return fmt.Errorf("approve certificate signing request %s: %w", request.Name, withSentinel(err, "update", resource+"/approval"))
 	}
 	return nil
 }
@@ -119,13 +119,13 @@ func (c *Client) get(ctx context.Context, resource, namespace, name string, into
 	defer cancel()
 	err := c.core.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Name(name).Do(ctx).Into(into)
 	if err != nil {
-		return fmt.Errorf("read %s %s: %w", resource, name, known(err, "get", resource))
+		return fmt.Errorf("read %s %s: %w", resource, name, withSentinel(err, "get", resource))
 	}
 	return nil
 }
 
-// known adds the sentinel of an error, and the permission that is missing.
-func known(err error, verb, resource string) error {
+// withSentinel adds the sentinel of an error, and the permission that is missing.
+func withSentinel(err error, verb, resource string) error {
 	if sentinel := kube.Sentinel(err); sentinel != nil && !errors.Is(err, sentinel) {
 		err = fmt.Errorf("%w: %w", sentinel, err)
 	}

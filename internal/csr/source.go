@@ -40,7 +40,7 @@ func (s *source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	var list certificatesv1.CertificateSigningRequestList
 	err := s.client.certificates.Get().Resource(resource).VersionedParams(&options, s.client.params).Do(ctx).Into(&list)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", resource, known(err, "list", resource))
+		return nil, fmt.Errorf("list %s: %w", resource, withSentinel(err, "list", resource))
 	}
 	for i := range list.Items {
 		slim(&list.Items[i])
@@ -63,7 +63,7 @@ func (s *source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	}
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("watch %s: %w", resource, known(err, "watch", resource))
+		return nil, fmt.Errorf("watch %s: %w", resource, withSentinel(err, "watch", resource))
 	}
 	return newSlimming(opened, cancel), nil
 }

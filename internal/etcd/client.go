@@ -113,7 +113,7 @@ func (c *Client) Members(ctx context.Context) (members []Member, err error) {
 	defer cancel()
 	found, err := c.connectFirst(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the members of etcd: %w", orEnded(ctx, err))
+		return nil, fmt.Errorf("list the members of etcd: %w", withContextError(ctx, err))
 	}
 	found.close()
 	return found.members, nil
@@ -130,7 +130,7 @@ func (c *Client) RemoveMember(ctx context.Context, id ID) (err error) {
 	defer cancel()
 	found, err := c.connectFirst(ctx)
 	if err != nil {
-		return fmt.Errorf("remove etcd member %s: %w", id, orEnded(ctx, err))
+		return fmt.Errorf("remove etcd member %s: %w", id, withContextError(ctx, err))
 	}
 	defer found.close()
 	if !slices.ContainsFunc(found.members, func(m Member) bool { return m.ID == id }) {
@@ -139,7 +139,7 @@ func (c *Client) RemoveMember(ctx context.Context, id ID) (err error) {
 	calling, done := context.WithTimeout(ctx, c.options.CallTimeout)
 	defer done()
 	if _, err := found.client.MemberRemove(calling, uint64(id)); err != nil {
-		return fmt.Errorf("remove etcd member %s: %w", id, orEnded(ctx, answered(found.endpoint, err)))
+		return fmt.Errorf("remove etcd member %s: %w", id, withContextError(ctx, endpointError(found.endpoint, err)))
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (c *Client) connectFirst(ctx context.Context) (connection, error) {
 		panicked.Raise()
 	}
 	if first.client == nil {
-		return connection{}, inOne(failures)
+		return connection{}, joined(failures)
 	}
 	return first, nil
 }
@@ -207,7 +207,7 @@ func (c *Client) connectFirst(ctx context.Context) (connection, error) {
 func ask(ctx context.Context, endpoint string, credentials *tls.Config) connection {
 	client, err := connect(endpoint, credentials)
 	if err != nil {
-		return connection{err: answered(endpoint, err)}
+		return connection{err: endpointError(endpoint, err)}
 	}
 	members, err := listInTime(ctx, client)
 	if err != nil {
@@ -216,7 +216,7 @@ func ask(ctx context.Context, endpoint string, credentials *tls.Config) connecti
 			err = rpctypes.ErrNoLeader
 		}
 		_ = client.Close()
-		return connection{err: answered(endpoint, err)}
+		return connection{err: endpointError(endpoint, err)}
 	}
 	return connection{endpoint: endpoint, client: client, members: members}
 }

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// answered adds the endpoint and the sentinel to the error of a request.
-func answered(endpoint string, err error) error {
+// endpointError adds the endpoint and the sentinel to the error of a request.
+func endpointError(endpoint string, err error) error {
 	return fmt.Errorf("%s: %w: %s", endpoint, sentinel(err), reason(err))
 }
 
@@ -45,8 +45,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// inOne joins the failures of all endpoints in one line.
-func inOne(failures []error) error {
+// joined joins the failures of all endpoints in one line.
+func joined(failures []error) error {
 	all := failures[0]
 	for _, failure := range failures[1:] {
 		all = fmt.Errorf("%w; %w", all, failure)
@@ -54,8 +54,8 @@ func inOne(failures []error) error {
 	return all
 }
 
-// orEnded adds the error of a context that has ended.
-func orEnded(ctx context.Context, err error) error {
+// withContextError adds the error of a context that has ended.
+func withContextError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return fmt.Errorf("%w: %w", ended, err)
 	}

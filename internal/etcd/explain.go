@@ -39,7 +39,7 @@ func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) er
 	ctx, cancel := context.WithTimeout(ctx, alertTimeout)
 	defer cancel()
 	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", parsed.Host)
-	if late(ctx, err) {
+	if isTimeout(ctx, err) {
 		return nil
 	}
 	if err != nil {
@@ -49,14 +49,14 @@ func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) er
 	if err := conn.SetReadDeadline(time.Now().Add(alertTimeout)); err != nil {
 		return err
 	}
-	if _, err := conn.Read(make([]byte, 1)); !late(ctx, err) {
+	if _, err := conn.Read(make([]byte, 1)); !isTimeout(ctx, err) {
 		return err
 	}
 	return nil
 }
 
-// late reports whether err only means a timeout.
-func late(ctx context.Context, err error) bool {
+// isTimeout reports whether err only means a timeout.
+func isTimeout(ctx context.Context, err error) bool {
 	var timeout interface{ Timeout() bool }
 	return err != nil && (ctx.Err() != nil || (errors.As(err, &timeout) && timeout.Timeout()))
 }

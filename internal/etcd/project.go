@@ -77,7 +77,7 @@ func (p *Projection) count(m Member, healthy bool) {
 func quorum(voters int) int { return voters/2 + 1 }
 
 func (p *Projection) judge(now Projection, target *Member) {
-	remain := fmt.Sprintf("%s would remain, of which %d answer and %d are needed", counted(p.Voters, "voter"), p.HealthyVoters, p.Quorum)
+	remain := fmt.Sprintf("%s would remain, of which %d answer and %d are needed", plural(p.Voters, "voter"), p.HealthyVoters, p.Quorum)
 	switch {
 	case target == nil:
 		p.Keeps = true
@@ -86,7 +86,7 @@ func (p *Projection) judge(now Projection, target *Member) {
 		p.Reason = fmt.Sprintf("Member %s is the last voter of etcd; without it there is no cluster.", target.label())
 	case now.HealthyVoters < now.Quorum:
 		p.Reason = fmt.Sprintf("etcd has no quorum now: %d of %s answer and %d are needed, so it cannot agree to remove member %s. Bring a member back first.",
-			now.HealthyVoters, counted(now.Voters, "voter"), now.Quorum, target.label())
+			now.HealthyVoters, plural(now.Voters, "voter"), now.Quorum, target.label())
 	case target.Learner:
 		p.Keeps = true
 		p.Reason = fmt.Sprintf("Member %s is a learner, which does not vote; quorum stays as it is.", target.label())
@@ -113,7 +113,7 @@ func (m Member) label() string {
 	return fmt.Sprintf("%s (id %s)", m.Name, m.ID)
 }
 
-func counted(n int, noun string) string {
+func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

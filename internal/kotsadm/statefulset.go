@@ -98,7 +98,7 @@ func withReplicas(raw []byte, replicas int) (json.RawMessage, error) {
 		return nil, errShape
 	}
 	spec["replicas"] = replicas
-	expect(spec, replicas)
+	setExpected(spec, replicas)
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
@@ -106,8 +106,8 @@ func withReplicas(raw []byte, replicas int) (json.RawMessage, error) {
 	return encoded.Bytes(), err
 }
 
-// expect sets the number in the argument of the first container, if it has that argument.
-func expect(spec map[string]any, members int) {
+// setExpected sets the number in the argument of the first container, if it has that argument.
+func setExpected(spec map[string]any, members int) {
 	template, _ := spec["template"].(map[string]any)
 	podSpec, _ := template["spec"].(map[string]any)
 	containers, _ := podSpec["containers"].([]any)

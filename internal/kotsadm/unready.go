@@ -105,7 +105,7 @@ func (c *Client) unreadyPod(ctx context.Context, ref kube.Ref, revision string) 
 	if err != nil {
 		return err.Error()
 	}
-	return cmp.Or(read.unready(), read.former(revision))
+	return cmp.Or(read.unready(), read.otherRevision(revision))
 }
 
 func (p pod) unready() string {
@@ -123,7 +123,7 @@ func (p pod) unready() string {
 	}
 	var why []string
 	for _, container := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
-		if text := container.waits(); text != "" {
+		if text := container.waitsFor(); text != "" {
 			why = append(why, text)
 		}
 	}
@@ -136,8 +136,8 @@ func (p pod) unready() string {
 	return status + p.where(" ")
 }
 
-// former returns that the pod has another revision, or "".
-func (p pod) former(revision string) string {
+// otherRevision returns that the pod has another revision, or "".
+func (p pod) otherRevision(revision string) string {
 	if is := p.Metadata.Labels[revisionLabel]; is != revision {
 		return fmt.Sprintf("of revision %s, not %s%s", is, revision, p.where(", "))
 	}
@@ -151,8 +151,8 @@ func (p pod) where(separator string) string {
 	return separator + "on node " + p.Spec.NodeName
 }
 
-// waits returns what a container waits for, or "". Counts and times are left out, since they always change.
-func (c containerStatus) waits() string {
+// waitsFor returns what a container waits for, or "". Counts and times are left out, since they always change.
+func (c containerStatus) waitsFor() string {
 	if c.State.Waiting == nil {
 		return ""
 	}

@@ -27,14 +27,14 @@ func (c *Client) PodLog(ctx context.Context, namespace, name string, last int64)
 	raw, err := c.core.Get().Namespace(namespace).Resource("pods").Name(name).SubResource("log").
 		VersionedParams(options, c.params).MaxRetries(0).Do(ctx).Raw()
 	this := call{"get", "pods/log", fullName(namespace, name)}
-	if passedOn(err) {
+	if isForwardedFailure(err) {
 		return "", fmt.Errorf("%s: the kubelet of its node does not return it: %v", this, err) //nolint:errorlint // for its status it would pass for one of the API server's own
 	}
 	return string(raw), this.fail(err)
 }
 
-// passedOn reports whether the API server answered with another server's failure.
-func passedOn(err error) bool {
+// isForwardedFailure reports whether the API server answered with another server's failure.
+func isForwardedFailure(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
 }

@@ -14,12 +14,12 @@ import (
 // ErrReadOnly is the error of a read-only client for a change. It sent nothing.
 var ErrReadOnly = errors.New("this EKCO is read-only, as in a dry run; nothing was changed")
 
-type questionKey struct{}
+type readsOnlyKey struct{}
 
-// Question returns a context for programs in pods, and for requests to pods, that change nothing. Only the
+// ReadsOnly returns a context for programs in pods, and for requests to pods, that change nothing. Only the
 // caller knows what a program does; without this context it counts as a change.
-func Question(ctx context.Context) context.Context {
-	return context.WithValue(ctx, questionKey{}, true)
+func ReadsOnly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readsOnlyKey{}, true)
 }
 
 // readOnly sends requests that only read, and refuses all others with ErrReadOnly. It does not need to know
@@ -45,26 +45,26 @@ func (t *readOnly) WrappedRoundTripper() http.RoundTripper { return t.next }
 // reads reports whether a request changes nothing. What a GET through the API server does in a pod is unknown:
 // for example, the GET of a WebSocket starts a program.
 func reads(request *http.Request) bool {
-	if connects(request.URL.Path) {
-		return request.Context().Value(questionKey{}) != nil
+	if forwards(request.URL.Path) {
+		return request.Context().Value(readsOnlyKey{}) != nil
 	}
 	return request.Method == http.MethodGet || request.Method == http.MethodHead
 }
 
-// connects reports whether the API server forwards the request to a pod or node. A proxy before the API server
+// forwards reports whether the API server forwards the request to a pod or node. A proxy before the API server
 // may add a path prefix.
-func connects(path string) bool {
+func forwards(path string) bool {
 	parts := strings.Split(path, "/")
 	for i, resource := range parts[:max(0, len(parts)-2)] {
-		if slices.Contains(connecting[resource], parts[i+2]) {
+		if slices.Contains(forwarding[resource], parts[i+2]) {
 			return true
 		}
 	}
 	return false
 }
 
-// connecting are the subresources that the API server forwards.
-var connecting = map[string][]string{
+// forwarding are the subresources that the API server forwards.
+var forwarding = map[string][]string{
 	"pods":     {"exec", "attach", "portforward", "proxy"},
 	"services": {"proxy"},
 	"nodes":    {"proxy"},

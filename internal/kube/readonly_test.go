@@ -79,7 +79,7 @@ func TestOnlyWhatIsKnownToReadPassesATransportThatOnlyReads(t *testing.T) {
 		{"GET", "/api/v1/namespaces/x/services/s/proxy", false, true},
 		{"GET", node + "/proxy/run/x/p/c", false, true},
 	} {
-		for name, ctx := range map[string]context.Context{"request": t.Context(), "question": Question(t.Context())} {
+		for name, ctx := range map[string]context.Context{"request": t.Context(), "question": ReadsOnly(t.Context())} {
 			sent := false
 			transport := &readOnly{next: roundTrip(func(*http.Request) (*http.Response, error) { sent = true; return &http.Response{}, nil })}
 			request, err := http.NewRequestWithContext(ctx, test.method, "https://api"+test.path, strings.NewReader("body"))

@@ -10,7 +10,7 @@ import (
 // every client that is made from it, in any package and for any protocol: no client can forget them.
 type Terms struct {
 	// ReadOnly refuses every change with ErrReadOnly. A program in a pod counts as a change, except with
-	// [Question].
+	// [ReadsOnly].
 	ReadOnly bool
 	// Unanswered, if set, is called for each request that the API server did not answer, with an error that
 	// wraps ErrUnavailable; except for [Unreported] ones. It must not block.

@@ -36,10 +36,10 @@ func (t *reporting) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
 	case request.Context().Value(unreportedKey{}) != nil:
 	case err != nil:
-		t.judge(request, asReturned(request, err))
+		t.judge(request, clientError(request, err))
 	case noAnswer(response.StatusCode):
 		t.judge(request, apierrors.NewGenericServerResponse(response.StatusCode, request.Method, schema.GroupResource{}, "", "", 0, true))
-	case ends(request, response):
+	case isFinite(request, response):
 		response.Body = &watchedBody{response.Body, func(err error) { t.judge(request, err) }}
 	}
 	return response, err
@@ -57,9 +57,9 @@ func (t *reporting) judge(request *http.Request, err error) {
 	t.report(call{verb: verb, resource: resource}.fail(err))
 }
 
-// asReturned converts a transport's error as [http.Client] does. For a refused WebSocket it returns the cause:
+// clientError converts a transport's error as [http.Client] does. For a refused WebSocket it returns the cause:
 // the client may continue with another protocol.
-func asReturned(request *http.Request, err error) error {
+func clientError(request *http.Request, err error) error {
 	var refused *httpstream.UpgradeFailureError
 	if errors.As(err, &refused) {
 		return refused.Cause
@@ -67,9 +67,9 @@ func asReturned(request *http.Request, err error) error {
 	return &url.Error{Op: request.Method, URL: request.URL.Redacted(), Err: err}
 }
 
-// ends reports whether an answer ends: it is no watch, whose readers handle its end, and no upgraded
+// isFinite reports whether an answer ends: it is no watch, whose readers handle its end, and no upgraded
 // connection.
-func ends(request *http.Request, response *http.Response) bool {
+func isFinite(request *http.Request, response *http.Response) bool {
 	return response.StatusCode != http.StatusSwitchingProtocols && request.URL.Query().Get("watch") == ""
 }
 

@@ -65,7 +65,7 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 		return nil, fmt.Errorf("look for objects below others on the drive of pod %s: the pod mounts no claim", pod)
 	}
 	in := podexec.Pod{Namespace: c.namespace, Name: pod, Container: container}
-	stdout, stderr, code, err := c.servers.Exec(kube.Question(ctx), in, append([]string{"sh", "-c", walk, "walk"}, paths...))
+	stdout, stderr, code, err := c.servers.Exec(kube.ReadsOnly(ctx), in, append([]string{"sh", "-c", walk, "walk"}, paths...))
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit code %d: %s", code, bytes.TrimSpace(stderr))
 	}

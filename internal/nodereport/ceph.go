@@ -37,7 +37,7 @@ func (h Host) ceph(r *Report) {
 	r.MoreCeph = max(0, len(found)-maxCeph)
 	r.Ceph = found[:min(len(found), maxCeph)]
 	for i, m := range r.Ceph {
-		r.Ceph[i] = Mount{bounded(m.Source), bounded(m.Target), bounded(m.Type)}
+		r.Ceph[i] = Mount{truncated(m.Source), truncated(m.Target), truncated(m.Type)}
 	}
 }
 

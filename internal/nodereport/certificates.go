@@ -49,7 +49,7 @@ func (h Host) certificates(r *Report) {
 	r.Certificates = found
 	r.keepCertificates(maxCertificates)
 	for i := range r.Certificates {
-		r.Certificates[i].Path = bounded(r.Certificates[i].Path)
+		r.Certificates[i].Path = truncated(r.Certificates[i].Path)
 	}
 }
 
@@ -66,7 +66,7 @@ func (r *Report) keepCertificates(most int) {
 func (h Host) candidates(r *Report) []string {
 	var paths []string
 	for _, pattern := range []string{kubernetesDir + "/*.conf", kubeletPKI + "/*.crt", kubeletPKI + "/*-current.pem"} {
-		if err := h.linked(filepath.Dir(pattern)); err != nil {
+		if err := h.checkNoLink(filepath.Dir(pattern)); err != nil {
 			h.lacks(r, pattern, err)
 			continue
 		}
@@ -86,7 +86,7 @@ func (h Host) candidates(r *Report) []string {
 		case !entry.IsDir() && strings.HasSuffix(path, ".crt"):
 			paths = append(paths, path)
 		case mayBeDirectory(entry):
-			if err := h.linked(h.onHost(path)); err != nil {
+			if err := h.checkNoLink(h.onHost(path)); err != nil {
 				h.lacks(r, h.onHost(path), err)
 			}
 		}
@@ -200,7 +200,7 @@ func (h Host) readFile(path string) ([]byte, error) {
 		}
 		path = filepath.Clean(target)
 	}
-	if err := h.linked(filepath.Dir(path)); err != nil {
+	if err := h.checkNoLink(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	info, err := os.Lstat(filepath.Join(h.Root, path))

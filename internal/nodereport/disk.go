@@ -20,7 +20,7 @@ type Disk struct {
 
 // disk also returns whether the directory exists.
 func (h Host) disk(directory string) (disk Disk, there bool, err error) {
-	if err := h.linked(directory); err != nil {
+	if err := h.checkNoLink(directory); err != nil {
 		return Disk{}, false, err
 	}
 	var stat unix.Statfs_t
@@ -35,11 +35,11 @@ func (h Host) disk(directory string) (disk Disk, there bool, err error) {
 	return Disk{Directory: directory, Size: stat.Blocks * block, Free: stat.Bfree * block}, true, nil
 }
 
-// linked returns an error if a directory of the host is a link, or below one: in the pod, the link points to
+// checkNoLink returns an error if a directory of the host is a link, or below one: in the pod, the link points to
 // nothing, or to a directory of the image.
-func (h Host) linked(directory string) error {
+func (h Host) checkNoLink(directory string) error {
 	if above := filepath.Dir(directory); above != directory {
-		if err := h.linked(above); err != nil {
+		if err := h.checkNoLink(above); err != nil {
 			return err
 		}
 	}

@@ -131,7 +131,7 @@ func (r *Report) tooLarge() bool {
 // maxText is the maximum length of names of files, and of reasons, in bytes.
 const maxText = 200
 
-func bounded(text string) string {
+func truncated(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
 }
 
@@ -141,7 +141,7 @@ const maxMissing = 10
 // lacks adds something that could not be read.
 func (h Host) lacks(r *Report, what string, why error) {
 	if len(r.Missing) < maxMissing {
-		r.Missing = append(r.Missing, Missing{bounded(what), bounded(h.reason(why))})
+		r.Missing = append(r.Missing, Missing{truncated(what), truncated(h.reason(why))})
 	}
 }
 

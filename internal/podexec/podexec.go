@@ -71,7 +71,7 @@ func New(config *rest.Config, userAgent string) (*Client, error) {
 // Exec runs argv in a pod, without a shell, and waits for it. The error is nil if the program ended, whatever
 // its exit code is; other errors wrap the sentinels of package kube. Exec ends with ctx, but the program in the
 // pod may continue. Too much output is an error. A read-only client returns kube.ErrReadOnly unless ctx is a
-// kube.Question.
+// kube.ReadsOnly.
 func (c *Client) Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -229,7 +229,7 @@ func TestAClientThatOnlyReadsRunsProgramsThatAreQuestionsOverEitherProtocol(t *t
 		t.Run(name, func(t *testing.T) {
 			s, _ := newServer(t)
 			s.exec = serve(t, func([]string) (string, string, int) { return "out", "", 0 })
-			stdout, _, _, err := s.bound(readOnly).Exec(kube.Question(t.Context()), toolsPod, []string{"ceph", "status"})
+			stdout, _, _, err := s.bound(readOnly).Exec(kube.ReadsOnly(t.Context()), toolsPod, []string{"ceph", "status"})
 			if err != nil || string(stdout) != "out" {
 				t.Errorf("%q, %v", stdout, err)
 			}

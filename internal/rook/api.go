@@ -28,7 +28,7 @@ type API interface {
 	ToolsPod(ctx context.Context, version Version) (Pod, error)
 	// Exec runs argv in a pod, without a shell, and waits for it. The error is nil if the program ended,
 	// whatever its exit code is. Exec ends with ctx, but the program in the pod may continue. A read-only
-	// client returns kube.ErrReadOnly unless ctx is a kube.Question.
+	// client returns kube.ErrReadOnly unless ctx is a kube.ReadsOnly.
 	Exec(ctx context.Context, pod Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
 	// Interact is Exec of a program that reads stdin. It passes on the output while the program runs. After ctx
 	// has ended, stdout and stderr may still be written to. The caller is responsible for what it writes to

@@ -24,7 +24,7 @@ func TestAForbiddenWatchIsPolledUntilItIsPermitted(t *testing.T) {
 				if !b.Synced() {
 					b.Error("not synced by polling")
 				}
-				want := []string{`nodes: watch is forbidden; polled every 1m0s instead (nodes is forbidden: RBAC says no)`}
+				want := []string{`nodes: watch is forbidden; EKCO polls every 1m0s (nodes is forbidden: RBAC says no)`}
 				if diff := cmp.Diff(want, b.Absent()); diff != "" {
 					b.Errorf("Absent (-want +got):\n%s", diff)
 				}
@@ -72,7 +72,7 @@ func TestNodesThatMayNotBeListedAreQuietlyAwaited(t *testing.T) {
 		if b.Synced() {
 			b.Error("synced without a list")
 		}
-		want := []string{`nodes: not observed; tried again every 1m0s (nodes is forbidden: RBAC says no)`}
+		want := []string{`nodes: not observed; EKCO retries every 1m0s (nodes is forbidden: RBAC says no)`}
 		if diff := cmp.Diff(want, b.Absent()); diff != "" {
 			b.Errorf("Absent (-want +got):\n%s", diff)
 		}
@@ -105,7 +105,7 @@ func TestAListThatIsPermittedAgainIsNoReasonToPoll(t *testing.T) {
 		b.Pass(time.Minute)
 		b.Set(func() { delete(b.Failing, "list nodes") })
 		b.Pass(2 * time.Minute)
-		want := []string{"nodes: watch is forbidden; polled every 1m0s instead (no watch: forbidden)"}
+		want := []string{"nodes: watch is forbidden; EKCO polls every 1m0s (no watch: forbidden)"}
 		if diff := cmp.Diff(want, b.Absent()); diff != "" {
 			b.Errorf("Absent (-want +got):\n%s", diff)
 		}
@@ -138,7 +138,7 @@ func TestAResourceThatThereIsNotIsNoNews(t *testing.T) {
 		b.Sources = func() []observers.Source { return append(b.Everything(), watchedLamps(b, nil)) }
 	}, func(b *bench) {
 		b.Pass(5 * time.Minute)
-		want := []string{"nodes: not observed; tried again every 1m0s (the server could not find the requested resource: not found)"}
+		want := []string{"nodes: not observed; EKCO retries every 1m0s (the server could not find the requested resource: not found)"}
 		if diff := cmp.Diff(want, b.Absent()); diff != "" {
 			b.Errorf("Absent (-want +got):\n%s", diff)
 		}

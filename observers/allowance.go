@@ -2,18 +2,16 @@ package observers
 
 import "time"
 
-// Allowance bounds how often the journal is told of what changes as often as somebody
-// likes: by key Burst times at once, and once more after each Every. The zero Allowance
-// bounds nothing. It is to be used by one goroutine at a time.
+// Allowance limits how often the journal gets facts that change often: by key, Burst times immediately, and once more
+// after each Every. The zero Allowance has no limit. Only one goroutine may use it at a time.
 type Allowance struct {
 	Burst int
 	Every time.Duration
-	// even is, by key, when all that was told would have been told if it had been told
-	// evenly.
+	// even is, by key, the time at which the recorded changes would have been recorded at a rate of one per Every.
 	even map[string]time.Time
 }
 
-// Take uses one of the key's, if there is one.
+// Take uses one of the key's changes, if one is left.
 func (a *Allowance) Take(key string, now time.Time) bool {
 	if a.Every == 0 {
 		return true
@@ -32,7 +30,7 @@ func (a *Allowance) Take(key string, now time.Time) bool {
 	return true
 }
 
-// Next returns from when on the key has one; zero if it has always had.
+// Next returns when the key's next change is allowed; zero if it has used none.
 func (a *Allowance) Next(key string) time.Time {
 	even, ok := a.even[key]
 	if !ok {
@@ -41,7 +39,7 @@ func (a *Allowance) Next(key string) time.Time {
 	return even.Add(-time.Duration(a.Burst-1) * a.Every)
 }
 
-// Forget drops the keys that have all of theirs again.
+// Forget drops the keys that have used none.
 func (a *Allowance) Forget(now time.Time) {
 	for key, even := range a.even {
 		if !now.Before(even) {

@@ -9,68 +9,66 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Differ compares, key by key, what is with what the journal has of it, and
-// offers the difference until that is written. It is safe for concurrent use.
+// Differ detects changes: it compares present facts with those in the journal, key by key, and offers the differences
+// until they are written. It is safe for concurrent use.
 type Differ[V any] struct {
 	tell   Tell[V]
 	sorted bool
-	// allowance bounds how often the journal is told of a key.
+	// allowance limits how often a key is recorded.
 	allowance Allowance
 
 	mu      sync.Mutex
 	changed func()
 	facts   Facts[V]
-	// again is when a key is due again although nothing changes.
+	// again is when to compare a key again although nothing changes.
 	again map[string]time.Time
-	// complete: the journal has a whole look.
+	// complete is set once the journal has a complete read.
 	complete bool
 }
 
-// Facts are what a Differ compares. They may be used only while it is locked,
-// that is in [Differ.Change].
+// Facts are what a Differ compares. Use them only in [Differ.Change].
 type Facts[V any] struct {
-	// Now is what is.
+	// Now has the present facts.
 	Now map[string]V
-	// Recorded is what the journal has. There is more than one of a key only when
-	// one of them replaced the other and an old journal does not say so.
+	// Recorded has the facts in the journal. A key has several only if one replaced the other and an old journal did
+	// not record that.
 	Recorded map[string][]V
-	// Looked: a whole look was taken.
+	// Looked is set after a complete read.
 	Looked  bool
 	pending pending
 }
 
-// Touch says that the facts of a key may differ from the journal's since then;
-// zero is for a time that nobody knows.
+// Touch marks a key as changed since that time; zero if the time is unknown.
 func (f *Facts[V]) Touch(key string, since time.Time) { f.pending.add(key, change{at: since}) }
 
-// Difference is what may differ of one key.
+// Difference is a possible change of one key.
 type Difference[V any] struct {
 	Key string
-	// Was is what the journal has, Now what is; nil when it does not exist.
+	// Was has the facts in the journal, Now the present ones; nil if it does not exist.
 	Was []V
 	Now *V
-	// FirstLook: it was found by the first whole look after a start.
+	// FirstLook is set if the first complete read after a start found it.
 	FirstLook bool
 	// At is the time of the comparison.
 	At time.Time
 }
 
-// Telling is what the journal is told of a difference.
+// Telling is what to record for a difference.
 type Telling[V any] struct {
 	Drafts []journal.Draft
-	// Told is what the journal has once they are written; empty for nothing. It
-	// must not change afterwards.
+	// Told has the facts in the journal after the drafts are written; empty if there are none. They must not change
+	// afterwards.
 	Told []V
 	// Again is when to compare again although nothing changes, zero for never.
 	Again time.Time
 }
 
-// Tell returns what brings the journal up to date. It can be called more than
-// once for the same difference, while the journal cannot be written.
+// Tell returns what to record. It can be called several times for the same difference, while the journal cannot be
+// written.
 type Tell[V any] func(Difference[V]) Telling[V]
 
-// NewDiffer returns a Differ of what the journal is known to have. A key that is
-// known twice is two things, of which one replaced the other.
+// NewDiffer returns a Differ with the facts in the journal. Two facts with the same key are two things, of which one
+// replaced the other.
 func NewDiffer[V any](tell Tell[V], known iter.Seq2[string, V]) *Differ[V] {
 	d := &Differ[V]{tell: tell, again: make(map[string]time.Time)}
 	d.facts.Now, d.facts.Recorded = make(map[string]V), make(map[string][]V)
@@ -82,10 +80,10 @@ func NewDiffer[V any](tell Tell[V], known iter.Seq2[string, V]) *Differ[V] {
 	return d
 }
 
-// InOrder has the Differ offer keys in their order, not in that of their changes.
+// InOrder makes the Differ offer keys in their order, and not in that of their changes.
 func (d *Differ[V]) InOrder() *Differ[V] { d.sorted = true; return d }
 
-// Report says whom to tell that something may be due.
+// Report sets the function to call when something may be due.
 func (d *Differ[V]) Report(changed func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +91,7 @@ func (d *Differ[V]) Report(changed func()) {
 	d.report()
 }
 
-// Change changes the facts, and reports when something may be due by that.
+// Change changes the facts, and calls that function if something may be due.
 func (d *Differ[V]) Change(f func(*Facts[V])) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +106,7 @@ func (d *Differ[V]) report() {
 	}
 }
 
-// Due returns what the journal lacks at that time.
+// Due returns what to record at that time.
 func (d *Differ[V]) Due(at time.Time) Batch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,12 +116,12 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 	if d.sorted {
 		slices.Sort(taken.order)
 	}
-	told := make(map[string][]V, len(taken.order))
+	recorded := make(map[string][]V, len(taken.order))
 	var said []string
 	batch := Batch{Looked: d.facts.Looked}
 	for _, key := range taken.order {
 		telling := d.telling(key, taken.changes[key], at)
-		told[key] = telling.Told
+		recorded[key] = telling.Told
 		d.compareAgain(key, telling.Again)
 		if len(telling.Drafts) > 0 {
 			said = append(said, key)
@@ -134,13 +132,13 @@ func (d *Differ[V]) Due(at time.Time) Batch {
 	for _, again := range d.again {
 		batch.Again = oldest(batch.Again, again)
 	}
-	batch.Written = func() { d.written(told, said, at, batch.Looked) }
+	batch.Written = func() { d.written(recorded, said, at, batch.Looked) }
 	batch.Refused = func() { d.refused(taken) }
 	return batch
 }
 
-// telling is what the journal is told of a key now: nothing while it was told too often. It
-// is told then of what is by that time.
+// telling returns what to record for a key: nothing if it was recorded too often. Then it is recorded later, with the
+// facts of that time.
 func (d *Differ[V]) telling(key string, how change, at time.Time) Telling[V] {
 	telling := d.tell(d.difference(key, how, at))
 	if next := d.allowance.Next(key); len(telling.Drafts) > 0 && at.Before(next) {
@@ -149,7 +147,7 @@ func (d *Differ[V]) telling(key string, how change, at time.Time) Telling[V] {
 	return telling
 }
 
-// ripen makes due what was to be compared again by now.
+// ripen marks the keys that are to be compared again by now.
 func (d *Differ[V]) ripen(at time.Time) {
 	for key, again := range d.again {
 		if !at.Before(again) {
@@ -174,14 +172,14 @@ func (d *Differ[V]) difference(key string, how change, at time.Time) Difference[
 	return diff
 }
 
-func (d *Differ[V]) written(told map[string][]V, said []string, at time.Time, looked bool) {
+func (d *Differ[V]) written(recorded map[string][]V, said []string, at time.Time, looked bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.complete = d.complete || looked
 	for _, key := range said {
 		d.allowance.Take(key, at)
 	}
-	for key, now := range told {
+	for key, now := range recorded {
 		if len(now) > 0 {
 			d.facts.Recorded[key] = now
 		} else {

@@ -1,27 +1,21 @@
-// Package observers is the engine of observation: it turns what there is to see
-// into facts in the journal. It never decides and never acts, and it knows nothing
-// of what is observed: that is in the packages below it, observers/nodes and
-// observers/pods for example, each with a [Source].
+// Package observers is the observation engine: it writes facts about the cluster into the journal. It never decides
+// and never acts. The packages below it, for example observers/nodes and observers/pods, define what to observe, each
+// with a [Source].
 //
-// The package is level-triggered. A source keeps two things up to date in memory:
-// what is, and what the journal was last told (see [Differ]). One goroutine, the
-// outbox, writes the difference, everything that is due in one batch. From that
-// follow the package's promises:
+// The package is level-triggered. A source keeps two states in memory: the present facts, and those in the journal
+// (see [Differ]). One goroutine, the outbox, writes all differences in one batch. So:
 //
-//   - A fact is written only when it differs from the last one written; a
-//     heartbeat costs nothing.
-//   - What happened while EKCO was away, while a watch was broken, or while the
-//     journal could not be written is not lost: it shows up as a difference when
-//     the list, the watch or the journal is back. Of several changes in such a
-//     time the newest is written; the ones between are not.
-//   - A batch tells the story in its order: an outage of the Kubernetes API begins,
-//     what was seen, source by source, the outage ends.
-//   - An outage has ended only when everything was looked at anew.
-//   - What is absent is quiet. Where a watch is forbidden, EKCO polls; where even a
-//     list is, or where there is nothing to ask, it says so once, lists it in
-//     [Observers.Absent], looks again at each poll, and says when that changes.
+//   - A fact is written only when it differs from the last one; a heartbeat costs nothing.
+//   - Changes during a stop of EKCO, a broken watch or an unwritable journal are not lost: they are differences
+//     when the list, the watch or the journal works again. Of several changes in such a time, only the newest is
+//     written.
+//   - A batch is in chronological order: the begin of an outage of the Kubernetes API, the facts, source by source,
+//     the end of the outage.
+//   - An outage ends only after everything was read again.
+//   - Missing objects and permissions cause no noise. If a watch is forbidden, EKCO polls; if even a list is
+//     forbidden, or there is nothing to read, it logs that once, lists it in [Observers.Absent], retries at each
+//     poll, and logs when that changes.
 //
-// [Watch] is for objects of the Kubernetes API. At rest it makes no requests but
-// the renewal of a watch that the API server ended after five to ten minutes.
-// [Poll] is for what has no watch.
+// [Watch] is for objects of the Kubernetes API. While nothing changes, its only requests renew watches that the API
+// server ended after five to ten minutes. [Poll] is for what has no watch.
 package observers

@@ -18,27 +18,26 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// listPage is how many objects one page of a list holds. It bounds the memory
-// a list takes, because each page is reduced before the next is read.
+// listPage is how many objects one page of a list has. It limits the memory of a list, because each page is reduced
+// before the next one is read.
 const listPage = 500
 
-// A round that lasted this long was good; the next failure is a new one.
+// After a round of this length, the next failure starts a new backoff.
 const goodRound = time.Minute
 
-// Feed keeps a sink up to date with one source, by watching where that is
-// permitted and by polling where it is not. It is run by one goroutine.
+// Feed keeps a sink up to date with one source, by watching if permitted, and otherwise by polling. One goroutine
+// runs it.
 //
-// client-go's Reflector does a round: list, then watch until the watch cannot
-// be resumed. The feed repeats rounds, and decides when, because the Reflector
-// would repeat a forbidden watch, or one of an API server that is away, without
-// telling anybody.
+// client-go's Reflector does a round: list, then watch until the watch cannot be resumed. The feed decides when to
+// start the next round, because the Reflector would silently retry a forbidden watch, or one of an API server that
+// does not answer.
 type Feed struct {
 	name    string
 	source  kube.Source
 	sink    Sink
 	gate    *gate
 	monitor *monitor
-	// essential marks a feed without which EKCO sees nothing.
+	// essential is set if EKCO cannot work without this feed.
 	essential bool
 	retryNow  chan struct{}
 	backoff   backoff
@@ -48,7 +47,7 @@ type Feed struct {
 	// failure is the last failure of this round, nil after a success.
 	failure error
 	synced  bool
-	// late ends a streamed list that takes too long; nil while there is none.
+	// late stops a streamed list that takes too long; nil if there is none.
 	late *time.Timer
 	// pagesUntil is until when lists are read in pages.
 	pagesUntil time.Time
@@ -60,7 +59,7 @@ func newFeed(name string, source kube.Source, to Sink, g *gate, m *monitor) *Fee
 
 // Run keeps the sink up to date until ctx ends. It is called once.
 func (f *Feed) Run(ctx context.Context) {
-	ctx = kube.Unreported(ctx) // the monitor hears of failures from the feed
+	ctx = kube.Unreported(ctx) // the feed itself reports failures to the monitor
 	f.monitor.join(f)
 	defer f.monitor.leave(f)
 	reflector := f.newReflector()
@@ -87,7 +86,7 @@ func (f *Feed) newReflector() *cache.Reflector {
 	return reflector
 }
 
-// round lists and watches until that fails or is ended by restart.
+// round lists and watches until that fails or restart ends it.
 func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -101,11 +100,11 @@ func (f *Feed) round(ctx context.Context, reflector *cache.Reflector) error {
 	err := reflector.ListAndWatchWithContext(ctx)
 	f.mu.Lock()
 	f.endRound = nil
-	f.endPatience()
+	f.endTimeout()
 	err = errors.Join(f.failure, err)
 	f.mu.Unlock()
 	if err == nil && ctx.Err() == nil {
-		// A stream that breaks can be all that is seen of a server that hangs.
+		// A broken stream can be the only sign of a server that hangs.
 		f.monitor.suspect(fmt.Errorf("the watch of %s broke off", f.name))
 	}
 	return err
@@ -120,17 +119,16 @@ func (f *Feed) delay(err error) time.Duration {
 	return f.backoff.next()
 }
 
-// missed reports whether EKCO sees nothing because it is refused what it was
-// once given. A refusal can be as transient as any failure: an API server that
+// missed reports whether EKCO lost a permission that it needs. Such a refusal can be temporary: an API server that
 // has just started refuses what it permits a moment later.
 func (f *Feed) missed() bool { return f.essential && f.hasSynced() && f.gate.blind() }
 
-// refused reports whether err says that the source is not for EKCO to read.
+// refused reports whether EKCO may not read the source, or it does not exist.
 func refused(err error) bool {
 	return errors.Is(kube.Sentinel(err), kube.ErrForbidden) || missing(err)
 }
 
-// missing reports whether an error says that there is nothing that could be observed.
+// missing reports whether the source does not exist.
 func missing(err error) bool {
 	return errors.Is(kube.Sentinel(err), kube.ErrNotFound) || errors.Is(err, ErrAbsent)
 }
@@ -146,8 +144,7 @@ func (f *Feed) pause(ctx context.Context, delay time.Duration) {
 	}
 }
 
-// Look has a feed that must poll look at once. One that watches sees everything
-// anyway.
+// Look makes a polling feed read immediately. A watching feed sees changes anyway.
 func (f *Feed) Look() {
 	if f.gate.mustPoll() {
 		f.hurry()
@@ -164,7 +161,7 @@ func (f *Feed) hurry() {
 	}
 }
 
-// restart ends the present round, if any, and begins a new one at once.
+// restart ends the present round, if any, and begins a new one immediately.
 func (f *Feed) restart() {
 	f.mu.Lock()
 	end := f.endRound
@@ -175,10 +172,8 @@ func (f *Feed) restart() {
 	f.hurry()
 }
 
-// list reads one page for the Reflector. A list is always asked of etcd
-// (version ""). What EKCO concludes from it must not be older than the journal,
-// and a page of the version that the Reflector saw last, which it would ask for,
-// is exactly that old version: polling would never see a change.
+// list reads one page for the Reflector, always from etcd (version ""): EKCO's facts must not be older than the
+// journal's. The Reflector would request the version it saw last, so polling would never see a change.
 func (f *Feed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
@@ -198,7 +193,7 @@ func (f *Feed) listFailed(ctx context.Context, err error) {
 	}
 	if refused(err) {
 		f.gate.refuseList(err)
-		// Something essential that was observed and no longer can be is as good as an outage.
+		// The loss of access to an essential source counts as an outage.
 		if !f.essential || !f.hasSynced() {
 			f.note(err)
 			f.monitor.synced(f, time.Now())
@@ -208,7 +203,7 @@ func (f *Feed) listFailed(ctx context.Context, err error) {
 	f.failed(err)
 }
 
-// watch opens a watch for the Reflector, unless it is known to be forbidden.
+// watch opens a watch for the Reflector, unless EKCO knows that it is forbidden.
 func (f *Feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if err := f.gate.watchRefused(); err != nil {
 		f.note(err)
@@ -240,7 +235,7 @@ func (f *Feed) watch(ctx context.Context, options metav1.ListOptions) (watch.Int
 	return nil, err
 }
 
-// unresumable hides from the Reflector an error that it would retry by itself.
+// unresumable hides from the Reflector an error that it would retry itself.
 type unresumable struct{ text string }
 
 func (e unresumable) Error() string { return e.text }
@@ -262,11 +257,11 @@ func (f *Feed) hasSynced() bool {
 	return f.synced
 }
 
-// caughtUp is called after the sink was given a whole list.
+// caughtUp is called after the sink got a complete list.
 func (f *Feed) caughtUp() {
 	f.mu.Lock()
 	f.synced, f.failure = true, nil
-	f.endPatience()
+	f.endTimeout()
 	f.mu.Unlock()
 	f.monitor.synced(f, time.Now())
 }

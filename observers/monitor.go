@@ -10,25 +10,23 @@ import (
 )
 
 const (
-	// lostAfter is how long the API must fail before that is an outage.
+	// lostAfter is how long the API must fail before that counts as an outage.
 	lostAfter = 5 * time.Second
-	// Probes are sent only while something fails, so that an outage of any size
-	// costs one small request at a time: the first at once, then at the pace of
-	// probeFirst, slower and slower down to probeLost during an outage, and to
-	// probeAnswered while the API server answers and something fails anyway.
+	// Probes are sent only while something fails, so that an outage of any size causes one small request at a time:
+	// the first immediately, then every probeFirst, slowing down to probeLost during an outage, and to probeAnswered
+	// while the API server answers and something fails anyway.
 	probeFirst    = time.Second
 	probeLost     = 5 * time.Second
 	probeAnswered = 30 * time.Second
 	probeTimeout  = 3 * time.Second
 )
 
-// monitor finds out whether the API server answers. It is told of failures by
-// its readers and by whoever calls the API, and then asks the API server itself
-// until it is certain: either all is well again, or there is an outage.
+// monitor finds out whether the API server answers. Its readers and callers of the API report failures to it. Then it
+// probes the API server until the result is certain: either everything works again, or there is an outage.
 //
-// An outage begins when for lostAfter something essential could not be observed,
-// or something else failed and the API server does not answer a probe. It ends
-// when the API server answers and every reader has taken a whole look anew.
+// An outage begins when an essential source could not be read for lostAfter, or when something else failed and the
+// API server did not answer a probe for that time. It ends when the API server answers and every reader has read
+// everything again.
 type monitor struct {
 	probe   func(context.Context) error
 	outages *outages
@@ -39,30 +37,30 @@ type monitor struct {
 
 	mu      sync.Mutex
 	readers map[reader]*health
-	// suspected is a failure outside of the readers, zero when there is none.
+	// suspected is a failure outside the readers, zero if there is none.
 	suspected health
 	lost      bool
 	// lostAt is when the last outage was declared.
 	lostAt time.Time
-	// answered is the outcome of the last probe of this investigation, outdated
-	// is set when a reader has learned better since.
+	// answered is the result of the last probe of this investigation, outdated is set if a reader has got another
+	// result since.
 	answered, outdated bool
 }
 
-// reader is what reads from the API server again and again.
+// reader reads from the API server repeatedly.
 type reader interface {
-	// isEssential: without it EKCO sees nothing.
+	// isEssential: EKCO cannot work without it.
 	isEssential() bool
-	// hurry ends a pause, restart has it take a whole look anew.
+	// hurry ends a pause, restart makes it read everything again.
 	hurry()
 	restart()
 }
 
-// health of a reader. The zero value is one that works.
+// health of a reader. The zero value is a working reader.
 type health struct {
 	failingSince time.Time
 	err          error
-	// stale: it has not taken a whole look since the outage began.
+	// stale: it has not read everything since the outage began.
 	stale bool
 }
 
@@ -85,7 +83,7 @@ func (m *monitor) leave(r reader) {
 	m.signal()
 }
 
-// failing notes that a reader got no answer.
+// failing records that a reader got no answer.
 func (m *monitor) failing(r reader, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +93,7 @@ func (m *monitor) failing(r reader, err error) {
 	}
 	h.err = err
 	if m.lost && m.answered && !r.isEssential() {
-		h.stale = false // it had its try; it must not hold up the others
+		h.stale = false // it has retried, and must not delay the others
 	}
 	if !h.failing() {
 		h.failingSince = time.Now()
@@ -104,9 +102,8 @@ func (m *monitor) failing(r reader, err error) {
 	m.signal()
 }
 
-// synced notes that a reader has taken a whole look, or that it cannot for lack
-// of permission, which is an answer too. A look that began before the outage says
-// nothing of its end.
+// synced records that a reader has read everything, or may not, which is an answer too. A read that began before the
+// outage does not end it.
 func (m *monitor) synced(r reader, began time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +136,7 @@ func (m *monitor) signal() {
 	}
 }
 
-// run investigates whenever something fails, until ctx ends.
+// run investigates when something fails, until ctx ends.
 func (m *monitor) run(ctx context.Context) {
 	for {
 		select {
@@ -153,7 +150,7 @@ func (m *monitor) run(ctx context.Context) {
 	}
 }
 
-// troubled reports whether there is something to find out.
+// troubled reports whether something fails.
 func (m *monitor) troubled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,7 +165,7 @@ func (m *monitor) troubled() bool {
 	return false
 }
 
-// investigate probes the API server until nothing fails any more.
+// investigate probes the API server until nothing fails.
 func (m *monitor) investigate(ctx context.Context) {
 	m.mu.Lock()
 	m.answered = false
@@ -204,7 +201,7 @@ func (m *monitor) notBefore() time.Duration {
 	return max(0, probeFirst-time.Since(m.asked))
 }
 
-// doubted reports whether something says that the last outcome no longer holds.
+// doubted reports whether the last result may no longer be true.
 func (m *monitor) doubted() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -217,7 +214,7 @@ func (m *monitor) slower(pace time.Duration) time.Duration {
 	defer m.mu.Unlock()
 	_, err := m.worst()
 	switch {
-	case !m.lost && err != nil: // about to be an outage
+	case !m.lost && err != nil: // an outage may begin
 		return probeFirst
 	case m.answered:
 		return min(2*pace, probeAnswered)
@@ -225,8 +222,7 @@ func (m *monitor) slower(pace time.Duration) time.Duration {
 	return min(2*pace, probeLost)
 }
 
-// ask probes once. When the API server answers after it did not, every reader
-// that waits tries again at once.
+// ask probes once. When the API server answers again, every waiting reader retries immediately.
 func (m *monitor) ask(ctx context.Context) {
 	m.asked = time.Now()
 	probing, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -260,7 +256,7 @@ func (m *monitor) ask(ctx context.Context) {
 	}
 }
 
-// judge declares an outage begun or ended.
+// judge declares the begin or the end of an outage.
 func (m *monitor) judge() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -273,7 +269,7 @@ func (m *monitor) judge() {
 		return
 	}
 	m.lost, m.lostAt = true, time.Now()
-	m.log.Error("the Kubernetes API does not answer; nothing is begun until it does", "since", since, "error", err)
+	m.log.Error("the Kubernetes API does not answer; EKCO begins nothing until it does", "since", since, "error", err)
 	m.outages.begin(since, err.Error())
 	for _, h := range m.readers {
 		h.stale = true
@@ -281,8 +277,7 @@ func (m *monitor) judge() {
 	m.answered = false // the next answer begins the recovery
 }
 
-// worst returns the oldest failure that can make an outage. That of an
-// inessential reader makes one only through the probe it leads to.
+// worst returns the oldest failure that can cause an outage. The failure of another reader only causes a probe.
 func (m *monitor) worst() (time.Time, error) {
 	var worst health
 	if !m.answered {

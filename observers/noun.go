@@ -9,31 +9,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Noun says how a source tells of the things that it sees. Equal, Observed and
-// Gone must be set. The functions are called one at a time and must be quick.
+// Noun says how to record the things of a source. Equal, Observed and Gone must be set. The functions are called one
+// at a time and must be quick.
 type Noun[V any] struct {
-	// Observed and Gone are the events of a thing that differs from what the
-	// journal has of it, and of one that no longer exists.
+	// Observed and Gone return the events for a thing that differs from the journal, and for one that no longer
+	// exists.
 	Observed func(key string, v V) journal.Draft
 	Gone     func(key string, v V, reason string) journal.Draft
-	// Equal reports whether what the journal is told of both would be the same.
+	// Equal reports whether both have the same facts for the journal.
 	Equal func(a, b V) bool
-	// UID tells apart things that replace one another under one key; nil where none
-	// does.
+	// UID distinguishes things that replace one another under one key; nil if none does.
 	UID func(V) string
-	// HappenedAt, when set, dates a change by what the outside says of it. before is
-	// the zero value of a thing that is new.
+	// HappenedAt, if set, returns when a change happened, from the facts. before is the zero value for a new thing.
 	HappenedAt func(before, now V) time.Time
-	// Carry, when set, hands on to what is seen what is to be remembered of what was
-	// seen before under its key: a history.
+	// Carry, if set, copies a history from the facts that were seen before under the same key.
 	Carry func(before, now V) V
-	// Judge, when set, returns what the journal is to be told of what is seen, and
-	// when that is to be judged again although nothing changes. was is what the
-	// journal has of the same thing, nil for nothing.
+	// Judge, if set, returns what to record of the present facts, and when to judge them again although nothing
+	// changes. was has the facts in the journal, nil if there are none.
 	Judge func(was *V, now V, at time.Time) (told V, again time.Time)
-	// Allowance bounds how often the journal is told of one key, also of its end.
+	// Allowance limits how often one key is recorded, including its end.
 	Allowance Allowance
-	// Known is what the journal says exists.
+	// Known has the things that exist according to the journal.
 	Known iter.Seq2[string, V]
 }
 
@@ -61,7 +57,7 @@ func (n *Noun[V]) carry(before, now V) V {
 	return n.Carry(before, now)
 }
 
-// see takes a thing as it is now.
+// see takes the present facts of a thing.
 func (n *Noun[V]) see(facts *Facts[V], key string, v V) {
 	before, ok := facts.Now[key]
 	if ok && n.same(before, v) {
@@ -75,8 +71,7 @@ func (n *Noun[V]) see(facts *Facts[V], key string, v V) {
 	facts.Touch(key, at)
 }
 
-// lose takes the news that the thing no longer exists. It says nothing of another
-// one that has its key by now.
+// lose records that the thing no longer exists. It ignores another thing with its key.
 func (n *Noun[V]) lose(facts *Facts[V], key string, v V) {
 	if now, ok := facts.Now[key]; ok && n.uid(now) == n.uid(v) {
 		delete(facts.Now, key)
@@ -84,7 +79,7 @@ func (n *Noun[V]) lose(facts *Facts[V], key string, v V) {
 	}
 }
 
-// replace takes a whole look: exactly these things exist.
+// replace takes a complete read: exactly these things exist.
 func (n *Noun[V]) replace(facts *Facts[V], all map[string]V) {
 	how := change{firstLook: !facts.Looked}
 	facts.Looked = true
@@ -140,7 +135,7 @@ func (n *Noun[V]) gone(d Difference[V], reason string) []journal.Draft {
 	return drafts
 }
 
-// reasonOf says how EKCO came to know that something no longer exists.
+// reasonOf says how EKCO knows that something no longer exists.
 func reasonOf[V any](d Difference[V]) string {
 	if d.FirstLook {
 		return "absent at start"

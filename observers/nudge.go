@@ -5,20 +5,19 @@ import (
 	"sync/atomic"
 )
 
-// Nudge has sources look at once when EKCO itself has changed what they see, for
-// those that would otherwise see it at their next poll only. The zero Nudge has none
-// and is ready for use; it is safe for concurrent use.
+// Nudge triggers sources to read immediately after EKCO itself changed something, which they would otherwise see at
+// their next poll only. The zero Nudge is ready for use; it is safe for concurrent use.
 type Nudge struct {
 	sources atomic.Pointer[[]Source]
 }
 
-// Over says which sources are to look from now on, and returns them.
+// Over sets the sources, and returns them.
 func (n *Nudge) Over(sources ...Source) []Source {
 	n.sources.Store(&sources)
 	return sources
 }
 
-// Also adds sources that are to look, and returns them.
+// Also adds sources, and returns them.
 func (n *Nudge) Also(sources ...Source) []Source {
 	for {
 		before := n.sources.Load()
@@ -32,7 +31,7 @@ func (n *Nudge) Also(sources ...Source) []Source {
 	}
 }
 
-// Look has all of them look.
+// Look triggers all of them.
 func (n *Nudge) Look() {
 	if sources := n.sources.Load(); sources != nil {
 		for _, source := range *sources {

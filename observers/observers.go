@@ -14,29 +14,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Recorder writes facts. Record returns nil once the drafts are durable; after
-// an error none of them is, and they are offered again.
+// Recorder writes facts. Record returns nil once the drafts are durable; after an error none of them is, and they are
+// offered again.
 type Recorder interface {
 	Record(ctx context.Context, drafts ...journal.Draft) error
 }
 
 // Options of [Start]. Probe, Recorder and Log must be set.
 type Options struct {
-	// Sources are what is observed, in the order in which their facts are told when
-	// they are written together. No two have the same name.
+	// Sources are what to observe, in the order of their facts in a batch. Names must differ.
 	Sources []Source
-	// Probe returns an error when the Kubernetes API server does not answer.
+	// Probe returns an error if the Kubernetes API server does not answer.
 	Probe    func(ctx context.Context) error
 	Recorder Recorder
 	Log      *slog.Logger
-	// Now reads the clock that the journal's times are by; nil means time.Now.
+	// Now is the clock of the journal's times; nil means time.Now.
 	Now func() time.Time
-	// PollInterval is how often to list what must not be watched; default 1m.
+	// PollInterval is how often to list resources without a watch; default 1m.
 	PollInterval time.Duration
-	// Lag, when set, is told how long the oldest change of a source's batch took from
-	// happening to being in the journal. The API's times have a resolution of one
-	// second; where it gives none, the time counts from when the change was seen.
-	// Changes found by a whole look count in no lag. It must not block.
+	// Lag, if set, is called with the time from the oldest change of a source's batch to its record in the journal.
+	// The API's times have a resolution of one second; without one, the time counts from when EKCO saw the change.
+	// Changes found by a complete read do not count. It must not block.
 	Lag func(resource string, lag time.Duration)
 }
 
@@ -72,15 +70,13 @@ func Start(ctx context.Context, options Options) *Observers {
 	return o
 }
 
-// Stop ends the observers and waits for them. Facts that are not in the journal
-// yet are left for the next start, which finds them again.
+// Stop stops the observers and waits for them. The next start finds facts again that are not in the journal yet.
 func (o *Observers) Stop() {
 	o.stop()
 	o.running.Wait()
 }
 
-// Follow hands on what the machines know to the sources that decide by it where
-// they look. It does not block.
+// Follow passes on what the machines know to the sources that need it. It does not block.
 func (o *Observers) Follow(things iter.Seq[Thing]) {
 	for _, source := range o.sources {
 		if follower, ok := source.(Follower); ok {
@@ -89,8 +85,7 @@ func (o *Observers) Follow(things iter.Seq[Thing]) {
 	}
 }
 
-// Look has the source of that name look at once. Where there is none, nothing
-// happens.
+// Look makes the source of that name read immediately. An unknown name is ignored.
 func (o *Observers) Look(name string) {
 	for _, source := range o.sources {
 		if source.Name() == name {
@@ -99,17 +94,16 @@ func (o *Observers) Look(name string) {
 	}
 }
 
-// Suspect tells the observers that a call failed. When err says that the API
-// server did not answer, they find out whether that is so in general. Other
-// errors, and nil, are ignored.
+// Suspect reports that a call failed. If err says that the API server did not answer, the observers probe it. They
+// ignore other errors, and nil.
 func (o *Observers) Suspect(err error) {
 	if errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
 		o.monitor.suspect(err)
 	}
 }
 
-// Synced reports whether the journal is up to date with the cluster: the first
-// look of each essential source is in the journal and there is no API outage.
+// Synced reports whether the journal is up to date with the cluster: the first read of each essential source is in
+// the journal and there is no API outage.
 func (o *Observers) Synced() bool {
 	select {
 	case <-o.outbox.looked:
@@ -119,19 +113,19 @@ func (o *Observers) Synced() bool {
 	}
 }
 
-// WaitSynced returns once the first look of each essential source is in the
-// journal, or with an error when ctx ends before that.
+// WaitSynced returns once the first read of each essential source is in the journal, or with an error if ctx ends
+// before that.
 func (o *Observers) WaitSynced(ctx context.Context) error {
 	select {
 	case <-o.outbox.looked:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the first look at the cluster: %w", ctx.Err())
+		return fmt.Errorf("wait for the first read of the cluster: %w", ctx.Err())
 	}
 }
 
-// Absent lists for people what cannot be observed, or not by watching. While the API server
-// does not answer, that is not said again of each.
+// Absent lists, for people, what EKCO cannot observe, or not by watching. It does not repeat an outage for each
+// source.
 func (o *Observers) Absent() []string {
 	var absent []string
 	outage := o.monitor.outage()

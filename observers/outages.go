@@ -9,30 +9,29 @@ import (
 // ActorAPI records the outages of the Kubernetes API.
 const ActorAPI = "observer/api"
 
-// outages are what the journal is told of the Kubernetes API's outages. Those
-// that follow one another while the journal cannot be written are recorded as
-// one.
+// outages detects what to record of the Kubernetes API's outages. Several outages while the journal cannot be written
+// are recorded as one.
 type outages struct {
 	differ *Differ[outage]
-	// now is the clock that the journal's times are by.
+	// now is the clock of the journal's times.
 	now func() time.Time
 }
 
-// outage is one outage, or those that make one.
+// outage is one outage, or several that are recorded as one.
 type outage struct {
 	// first is the one that the journal may lack, last the newest.
 	first, last loss
 	over        bool
 }
 
-// loss is how an outage began.
+// loss is the begin of an outage.
 type loss struct {
 	number int
 	since  time.Time
 	err    string
 }
 
-// theAPI is the key of the one thing that can be lost.
+// theAPI is the only key.
 const theAPI = "api"
 
 func newOutages(now func() time.Time) *outages {
@@ -48,7 +47,7 @@ func (o *outages) begin(since time.Time, err string) {
 			return
 		}
 		begun := loss{number: latest.last.number + 1, since: since, err: err}
-		switch told := toldUntil(facts); {
+		switch told := recordedUntil(facts); {
 		case !ok || told >= latest.last.number:
 			latest.first = begun
 		case told >= latest.first.number: // the end of the first was being written
@@ -60,8 +59,8 @@ func (o *outages) begin(since time.Time, err string) {
 	})
 }
 
-// toldUntil returns the number of the last outage whose end is on record.
-func toldUntil(facts *Facts[outage]) int {
+// recordedUntil returns the number of the last outage whose end is recorded.
+func recordedUntil(facts *Facts[outage]) int {
 	for _, was := range facts.Recorded[theAPI] {
 		if was.over {
 			return was.last.number
@@ -87,7 +86,7 @@ func (o *outages) tell(d Difference[outage]) Telling[outage] {
 		if was.over && was.last.number == now.last.number {
 			return Telling[outage]{Told: d.Was}
 		}
-		now.first, begun = untold(was, now)
+		now.first, begun = unrecorded(was, now)
 	}
 	telling := Telling[outage]{Told: []outage{now}}
 	if !begun {
@@ -100,13 +99,12 @@ func (o *outages) tell(d Difference[outage]) Telling[outage] {
 	return telling
 }
 
-// untold returns how the outage began of which the journal lacks something, and
-// whether it has its beginning.
-func untold(was, now outage) (first loss, begun bool) {
+// unrecorded returns the begin of the first outage that is not fully recorded, and whether its begin is.
+func unrecorded(was, now outage) (first loss, begun bool) {
 	switch {
 	case !was.over:
 		return was.first, true
-	case was.last.number >= now.first.number: // that one ended meanwhile
+	case was.last.number >= now.first.number: // that one has ended since
 		return now.last, false
 	}
 	return now.first, false
@@ -116,7 +114,7 @@ func draftOf(kind journal.Type, payload journal.Payload) journal.Draft {
 	return journal.Draft{Type: kind, Actor: ActorAPI, Subject: journal.ClusterSubject, Payload: payload}
 }
 
-// due returns the drafts in two halves: what was seen meanwhile goes between them.
+// due returns the drafts in two halves: facts of that time are written between them.
 func (o *outages) due(at time.Time) (batch Batch, before, after []journal.Draft) {
 	batch = o.differ.Due(at)
 	for i, draft := range batch.Drafts {

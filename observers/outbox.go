@@ -10,17 +10,13 @@ import (
 )
 
 const (
-	// gather is how long the outbox waits for more after the first change, so
-	// that a burst becomes few batches.
+	// gather is how long the outbox waits for more after the first change, so that a burst becomes few batches.
 	gather = 10 * time.Millisecond
-	// recordAgain is the time between two tries to write to a journal that
-	// cannot be written.
+	// recordAgain is the time between two attempts to write to an unwritable journal.
 	recordAgain = time.Second
 )
 
-// outbox writes what the journal does not have yet of what the sources see.
-// Nothing is locked while the journal is written, so a slow disk holds up no
-// source.
+// outbox writes the differences of the sources. It holds no lock while it writes, so a slow disk blocks no source.
 type outbox struct {
 	recorder Recorder
 	log      *slog.Logger
@@ -28,12 +24,11 @@ type outbox struct {
 	outages  *outages
 	sources  []Source
 	wake     chan struct{}
-	// looked is closed once the first look of each essential source is in the
-	// journal.
+	// looked is closed once the first read of each essential source is in the journal.
 	looked chan struct{}
 
-	// Only run uses what follows. failing is set while the journal cannot be
-	// written, again is when something becomes due although nothing changes.
+	// Only run uses the fields below. failing is set while the journal cannot be written; again is when something
+	// becomes due although nothing changes.
 	failing bool
 	again   time.Time
 }
@@ -58,7 +53,7 @@ func newOutbox(options Options) *outbox {
 	return o
 }
 
-// changed has the difference written, if there is one.
+// changed triggers a write.
 func (o *outbox) changed() {
 	select {
 	case o.wake <- struct{}{}:
@@ -91,10 +86,10 @@ func (o *outbox) run(ctx context.Context) {
 	}
 }
 
-// idle is how long the writer sleeps when nothing becomes due by itself.
+// idle is how long the writer sleeps if nothing becomes due without a change.
 const idle = time.Hour
 
-// untilRipe returns how long it takes until facts are due that nobody changes.
+// untilRipe returns the time until something becomes due without a change.
 func (o *outbox) untilRipe() time.Duration {
 	if o.again.IsZero() {
 		return idle
@@ -113,7 +108,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// flush writes what is due in one batch, and reports whether that worked.
+// flush writes all that is due in one batch, and reports whether that worked.
 func (o *outbox) flush(ctx context.Context) bool {
 	due := o.collect(time.Now())
 	if drafts := due.drafts(); len(drafts) > 0 {
@@ -133,14 +128,14 @@ func (o *outbox) refused(ctx context.Context, events int, err error) {
 		return
 	}
 	o.failing = true
-	o.log.Warn("facts cannot be written to the journal; they are kept and tried again",
+	o.log.Warn("cannot write facts to the journal; EKCO keeps them and retries",
 		"events", events, "every", recordAgain, "error", err)
 }
 
 func (o *outbox) recorded(due collected) {
 	if o.failing {
 		o.failing = false
-		o.log.Info("facts are written to the journal again")
+		o.log.Info("the journal accepts facts again")
 	}
 	o.again = time.Time{}
 	complete := true
@@ -168,8 +163,8 @@ type collected struct {
 	batches       []Batch
 }
 
-// collect asks for outages first: when one has ended, all that was read anew until
-// then is in the sources' batches.
+// collect reads the outages first: when one has ended, everything that was read again until then is in the sources'
+// batches.
 func (o *outbox) collect(at time.Time) collected {
 	var all collected
 	all.outages, all.before, all.after = o.outages.due(at)
@@ -179,8 +174,8 @@ func (o *outbox) collect(at time.Time) collected {
 	return all
 }
 
-// drafts in an order that tells the story: an outage begins, what was seen, source
-// by source, an outage ends.
+// drafts returns all drafts in chronological order: the begin of an outage, the facts, source by source, the end of
+// the outage.
 func (c collected) drafts() []journal.Draft {
 	drafts := c.before[:len(c.before):len(c.before)]
 	for _, batch := range c.batches {

@@ -27,7 +27,7 @@ func TestFactsWaitForAJournalThatCannotBeWrittenAndTheNewestWins(t *testing.T) {
 		if b.Paper.Tries > 150 {
 			b.Errorf("%d tries in two minutes", b.Paper.Tries)
 		}
-		if got := b.Logged("facts cannot be written"); got != 1 {
+		if got := b.Logged("cannot write facts to the journal"); got != 1 {
 			b.Errorf("said %d times that facts cannot be written, want once", got)
 		}
 		b.Paper.BreakWith(nil)

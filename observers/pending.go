@@ -9,12 +9,11 @@ type pending struct {
 	changes map[string]change
 }
 
-// change says when and how a difference came about. Of several changes of a key
-// the first time counts, and the last way.
+// change says when and how a difference was found: of several changes of a key, the first time and the last way.
 type change struct {
-	// at is zero for a difference found by a whole look.
+	// at is zero for a difference that a complete read found.
 	at time.Time
-	// firstLook: it was found by the first whole look after a start.
+	// firstLook: the first complete read after a start found it.
 	firstLook bool
 }
 
@@ -49,7 +48,7 @@ func (p *pending) restore(taken pending) {
 	}
 }
 
-// oldest returns the earlier of two times, not counting zero.
+// oldest returns the earlier of two times; zero means unknown.
 func oldest(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b

@@ -11,38 +11,34 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// ErrAbsent is what Ask returns, wrapped, when there is nothing that could be
-// asked: an add-on that is not installed. An error of the Kubernetes API that says
-// "not found" or "forbidden" means the same.
-var ErrAbsent = errors.New("not there")
+// ErrAbsent is what Ask returns, wrapped, if there is nothing to ask, such as an add-on that is not installed. "Not
+// found" and "forbidden" errors of the Kubernetes API mean the same.
+var ErrAbsent = errors.New("does not exist")
 
-// defaultPollTimeout is how long an answer may take where nobody says.
+// defaultPollTimeout is the default of Timeout.
 const defaultPollTimeout = 10 * time.Second
 
-// Polled is what [Poll] observes: what has no watch, like a command's answer, a TLS
-// handshake, a health page, or objects of which only "get" is granted.
+// Polled is what [Poll] observes: something without a watch, like the output of a command, a TLS handshake, a health
+// page, or objects with only "get" permission.
 type Polled[V any] struct {
 	Noun[V]
 	Name string
-	// Ask returns everything there is, by key, reduced to what decisions need: what
-	// is missing in the answer no longer exists. It must return soon after its
-	// context ends. It is called by one goroutine at a time.
+	// Ask returns all things, by key, reduced to what decisions need: what is missing in the answer no longer exists.
+	// It must return soon after its context ends. One goroutine calls it at a time.
 	Ask func(context.Context) (map[string]V, error)
-	// Interval is how often to ask, give or take a tenth; default is the observers'
-	// PollInterval.
+	// Interval is how often to ask, plus or minus a tenth; default is the observers' PollInterval.
 	Interval time.Duration
 	// Timeout is how long an answer may take; default 10s.
 	Timeout time.Duration
-	// Apart is how far apart questions are at least that are put because of a Look.
+	// Apart is the shortest time between two questions because of a Look.
 	Apart time.Duration
-	// OfAPI: it is the Kubernetes API that is asked. No answer is then a sign of an
-	// outage, and an outage has ended only when this was asked anew.
+	// OfAPI: it asks the Kubernetes API. Then no answer is a sign of an outage, and an outage ends only after it was
+	// asked again.
 	OfAPI bool
 }
 
-// Poll returns a source that asks again and again. After a failure it asks again
-// soon, then less and less often down to the interval. Nothing is concluded from a
-// failure: what the journal has stays. It is never [Essential].
+// Poll returns a source that asks repeatedly. After a failure it retries soon, then less and less often down to the
+// interval. A failure changes no facts. The source is never [Essential].
 func Poll[V any](what Polled[V]) Source {
 	if what.Timeout == 0 {
 		what.Timeout = defaultPollTimeout
@@ -56,7 +52,7 @@ type polled[V any] struct {
 	lookNow chan struct{}
 
 	mu sync.Mutex
-	// endAsk ends the question that is under way, nil when there is none.
+	// endAsk ends the running question, nil if there is none.
 	endAsk context.CancelFunc
 }
 
@@ -65,8 +61,7 @@ var _ reader = (*polled[any])(nil)
 func (p *polled[V]) Name() string           { return p.what.Name }
 func (p *polled[V]) Due(at time.Time) Batch { return p.differ.Due(at) }
 
-// Look implements [Source]. An answer that is under way may be older than what
-// there is to see, so that it is asked again after it.
+// Look implements [Source]. A running question may miss the change, so it asks again after it.
 func (p *polled[V]) Look() {
 	select {
 	case p.lookNow <- struct{}{}:
@@ -77,7 +72,7 @@ func (p *polled[V]) Look() {
 func (p *polled[V]) isEssential() bool { return false }
 func (p *polled[V]) hurry()            { p.Look() }
 
-// restart asks anew; an answer that is under way is not waited for.
+// restart asks again, without waiting for a running question.
 func (p *polled[V]) restart() {
 	p.Look()
 	p.mu.Lock()
@@ -113,7 +108,7 @@ func (p *polled[V]) Run(ctx context.Context, to *Reporter) {
 	}
 }
 
-// expectLook forgets a request that the next question answers.
+// expectLook drops a request that the next question answers.
 func (p *polled[V]) expectLook() {
 	select {
 	case <-p.lookNow:
@@ -121,7 +116,7 @@ func (p *polled[V]) expectLook() {
 	}
 }
 
-// pause waits for that time, or until somebody wants it looked, but not before earliest.
+// pause waits for the delay, or until a Look, but not before earliest.
 func (p *polled[V]) pause(ctx context.Context, delay time.Duration, earliest time.Time) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -139,13 +134,12 @@ func (p *polled[V]) pause(ctx context.Context, delay time.Duration, earliest tim
 	}
 }
 
-// around returns a time that differs a little from the one given, so that things
-// that began together do not stay together.
+// around returns a slightly different time, so that polls that began together do not stay together.
 func around(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// underWay notes how to end the question that is under way, nil for none.
+// underWay sets how to end the running question, nil for none.
 func (p *polled[V]) underWay(end context.CancelFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +151,7 @@ func (p *polled[V]) ask(ctx context.Context, to *Reporter) (failed bool) {
 	asking, end := context.WithTimeout(ctx, p.what.Timeout)
 	defer end()
 	if p.what.OfAPI {
-		asking = kube.Unreported(asking) // the monitor hears of failures from here
+		asking = kube.Unreported(asking) // ask itself reports failures to the monitor
 	}
 	p.underWay(end)
 	began := time.Now()
@@ -180,11 +174,11 @@ func (p *polled[V]) ask(ctx context.Context, to *Reporter) (failed bool) {
 	return true
 }
 
-// failed notes that there was no answer that says anything.
+// failed records a failure that is not a refusal.
 func (p *polled[V]) failed(began time.Time, err error, to *Reporter) {
 	level := slog.LevelWarn
 	if p.what.OfAPI && errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
-		level = slog.LevelDebug // an outage is said once, not once for each source
+		level = slog.LevelDebug // an outage is logged once, not once for each source
 		to.monitor.failing(p, err)
 	} else {
 		to.monitor.synced(p, began) // the API server did answer

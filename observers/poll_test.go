@@ -106,14 +106,14 @@ func TestAnAnswerThatDoesNotComeIsAFailureThatIsSaidOnce(t *testing.T) {
 					b.Errorf("asked %d times in ten hours, want about every %s", got, every)
 				}
 				b.Wrote()
-				if got := b.Logged("cannot be read: tried again"); got != 1 {
+				if got := b.Logged("cannot be read: EKCO retries"); got != 1 {
 					b.Errorf("said %d times that lamps cannot be read, want once:\n%s", got, b.Said)
 				}
 				why := "context deadline exceeded"
 				if k.err != nil {
 					why = k.err.Error()
 				}
-				want := []string{"lamps: cannot be read; tried again at least every 10m0s (" + why + ")"}
+				want := []string{"lamps: cannot be read; EKCO retries at least every 10m0s (" + why + ")"}
 				if diff := cmp.Diff(want, b.Absent()); diff != "" {
 					b.Errorf("Absent (-want +got):\n%s", diff)
 				}
@@ -164,7 +164,7 @@ func TestWhatIsNotThereToBeAskedIsQuietlyAwaited(t *testing.T) {
 				}
 				var want []string // what is not there is no news; what EKCO may not see is
 				if errors.Is(kube.Sentinel(absent), kube.ErrForbidden) {
-					want = []string{fmt.Sprintf("lamps: not observed; tried again every 10m0s (%v)", absent)}
+					want = []string{fmt.Sprintf("lamps: not observed; EKCO retries every 10m0s (%v)", absent)}
 				}
 				if diff := cmp.Diff(want, b.Absent()); diff != "" {
 					b.Errorf("Absent (-want +got):\n%s", diff)
@@ -192,14 +192,14 @@ func TestWhatFailsAndIsThenRefusedIsNoLongerListedAsFailing(t *testing.T) {
 		want []string
 	}{
 		"absent":    {observers.ErrAbsent, nil},
-		"forbidden": {kube.ErrForbidden, []string{"lamps: not observed; tried again every 10m0s (forbidden)"}},
+		"forbidden": {kube.ErrForbidden, []string{"lamps: not observed; EKCO retries every 10m0s (forbidden)"}},
 		"forbidden, and it is known which permission": {
 			fmt.Errorf("read lamps: %w", kube.Lacking(fmt.Errorf("%w: 300 characters", kube.ErrForbidden), "get", "lamps")),
-			[]string{"lamps: not observed; tried again every 10m0s (EKCO's service account lacks the permission to get lamps)"},
+			[]string{"lamps: not observed; EKCO retries every 10m0s (EKCO's service account lacks the permission to get lamps)"},
 		},
 		"the API is away": {
 			fmt.Errorf("get lamps: %w: dial tcp and 300 characters", kube.ErrUnavailable),
-			[]string{"lamps: cannot be read; tried again at least every 10m0s (the Kubernetes API is unavailable)"},
+			[]string{"lamps: cannot be read; EKCO retries at least every 10m0s (the Kubernetes API is unavailable)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestPolledFactsWaitForAJournalThatCannotBeWrittenAndTheNewestWins(t *testin
 		b.Look("lamps")
 		b.Pass(time.Minute)
 		b.Wrote()
-		if got := b.Logged("facts cannot be written"); got != 1 {
+		if got := b.Logged("cannot write facts to the journal"); got != 1 {
 			b.Errorf("said %d times that facts cannot be written, want once", got)
 		}
 		b.Paper.BreakWith(nil)

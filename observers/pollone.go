@@ -11,36 +11,34 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// PolledOne is what [PollOne] observes: one object, of the Kubernetes API by default, by its name.
-// It is told of as thing.observed, with all of V in JSON as facts, and as thing.gone.
+// PolledOne is what [PollOne] observes: one object by name, of the Kubernetes API by default. Its events are
+// thing.observed, with V as JSON in the facts, and thing.gone.
 type PolledOne[V any] struct {
-	// Machine is that of the thing, Subject the thing without its UID.
+	// Machine is the thing's machine, Subject the thing without its UID.
 	Machine string
 	Subject journal.Subject
-	// Get reads the object, reduced to what decisions need. UID is the object's.
+	// Get reads the object, reduced to what decisions need. UID returns the object's UID.
 	Get func(context.Context) (V, error)
 	UID func(V) string
-	// Known is what the journal says exists, by the names of subjects.
+	// Known has the things that exist according to the journal, by the names of subjects.
 	Known map[string]V
-	// Off, unless empty, says why nobody wants to know of the object. It is not read
-	// then, and what is known of it is told of as gone for that reason.
+	// Off, unless empty, is the setting that switches the source off. Then the object is not read, and a known thing
+	// is recorded as gone for that reason.
 	Off string
 	// Interval is how often to read it; default is the observers' PollInterval.
 	Interval time.Duration
 	// Timeout is how long an answer may take; default 10s.
 	Timeout time.Duration
-	// Apart is how far apart questions are at least that are put because of a Look.
+	// Apart is the shortest time between two reads because of a Look.
 	Apart time.Duration
-	// Allowance bounds how often the journal is told of the object.
+	// Allowance limits how often the object is recorded.
 	Allowance Allowance
-	// Beyond: it is something else than the Kubernetes API that is asked, so that no answer
-	// says nothing of an outage.
+	// Beyond: it asks something else than the Kubernetes API, so no answer is not a sign of an outage.
 	Beyond bool
 }
 
-// PollOne returns a source of one object that cannot be watched. That
-// it is not found means that it no longer exists, if it did; as long as there is none,
-// it is quietly awaited.
+// PollOne returns a source of one object that cannot be watched. If it is not found, it no longer exists; without an
+// object, the source silently keeps polling.
 func PollOne[V any](what PolledOne[V]) Source {
 	_, exists := what.Known[what.Subject.Name]
 	polled := Polled[V]{
@@ -49,7 +47,7 @@ func PollOne[V any](what PolledOne[V]) Source {
 			v, err := what.Get(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {
 			case gone && exists:
-				exists = ctx.Err() != nil // who no longer listens is told the next time
+				exists = ctx.Err() != nil // if the caller has stopped listening, it is reported the next time
 				return nil, nil
 			case gone:
 				return nil, ErrAbsent
@@ -71,7 +69,7 @@ func (o PolledOne[V]) noun() Noun[V] {
 		Observed: func(_ string, v V) journal.Draft {
 			facts, err := json.Marshal(v)
 			if err != nil {
-				panic(err) // no value of facts cannot be encoded
+				panic(err) // facts can always be encoded
 			}
 			return o.draft(journal.TypeThingObserved, v, journal.ThingObserved{Machine: o.Machine, Facts: facts})
 		},

@@ -63,7 +63,7 @@ func TestOneObjectIsReadByItsNameAndItsAbsenceIsOneFact(t *testing.T) {
 		b.Put(lampObject("desk", "3", "yes"))
 		b.Pass(2 * every)
 		b.WroteThings()
-		want := []string{"Lamp desk: not observed; tried again every 10m0s (configmaps is forbidden: RBAC says no)"}
+		want := []string{"Lamp desk: not observed; EKCO retries every 10m0s (configmaps is forbidden: RBAC says no)"}
 		if diff := cmp.Diff(want, b.Absent()); diff != "" {
 			b.Errorf("Absent (-want +got):\n%s", diff)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Reporter is what a running source reports to. Each source has one.
+// Reporter receives the reports of a running source. Each source has one.
 type Reporter struct {
 	outbox    *outbox
 	monitor   *monitor
@@ -31,12 +31,11 @@ func essential(source Source) bool {
 	return ok && e.Essential()
 }
 
-// Changed has the source asked for what is due.
+// Changed triggers a call of the source's Due.
 func (r *Reporter) Changed() { r.outbox.changed() }
 
-// Feed returns a feed that keeps the sink up to date with one part of what the
-// source sees, under a name for people. All feeds of a source share what is known
-// of EKCO's permissions.
+// Feed returns a feed that keeps the sink up to date with one part of the source, with a name for people. All feeds
+// of a source share what is known of EKCO's permissions.
 func (r *Reporter) Feed(name string, from kube.Source, to Sink) *Feed {
 	feed := newFeed(name, from, to, r.gate, r.monitor)
 	feed.essential = r.essential

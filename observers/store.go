@@ -7,9 +7,9 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Sink takes what a [Feed] sees. The feed calls it from one goroutine at a time.
+// Sink receives what a [Feed] reads. The feed calls it from one goroutine at a time.
 type Sink interface {
-	// Example is an object of the type the sink takes.
+	// Example is an object of the sink's type.
 	Example() runtime.Object
 	// Seen: the object exists and is as given.
 	Seen(obj runtime.Object)
@@ -19,9 +19,8 @@ type Sink interface {
 	All(objs []runtime.Object)
 }
 
-// store makes a sink what a Reflector writes to. It keeps no objects, only the
-// facts the sink draws from them. A delete that was missed shows in the next
-// list, so there are no tombstones (cache.DeletedFinalStateUnknown).
+// store adapts a sink to a Reflector. It keeps no objects. The next list shows a missed delete, so there are no
+// tombstones (cache.DeletedFinalStateUnknown).
 type store struct{ feed *Feed }
 
 var _ cache.TransformingStore = (*store)(nil)

@@ -13,24 +13,22 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Triggering is what [Trigger] watches, and what that is for.
+// Triggering configures a [Trigger].
 type Triggering struct {
 	Name string
-	// From are the objects, Example one of their type.
+	// From is the source of the objects, Example one of their type.
 	From    kube.Source
 	Example runtime.Object
 	// Changed is called when one of them changes, and at the start. It must not block.
 	Changed func()
-	// Later, unless zero, is after which time it is called once more: what there is to see
-	// follows from the objects, and takes a while. While they keep changing it is also how
-	// far apart the calls are.
+	// Later, unless zero, is the delay of another call: the effects of a change may take a while. While objects keep
+	// changing, it is also the time between calls.
 	Later time.Duration
-	// Times is how often it is called once more, each so much later; default is once.
+	// Times is the number of later calls, each Later apart; default is one.
 	Times int
 }
 
-// Trigger returns a source that tells nothing. It has another look, which could only poll:
-// what changes by itself shows in objects that can be watched.
+// Trigger returns a source without facts. It watches objects in order to trigger another source that can only poll.
 func Trigger(on Triggering) Source { return &trigger{on: on} }
 
 type trigger struct {
@@ -39,15 +37,15 @@ type trigger struct {
 	mu     sync.Mutex
 	looked bool
 	feed   *Feed
-	// versions are those of the objects that were listed last, by UID.
+	// versions has the objects of the last list, by UID.
 	versions map[types.UID]string
-	// later is the next call, nil for none, and left how many there are to be; anew is set when
-	// something has changed since the last one. calls counts them all.
-	later *time.Timer
-	left  int
-	calls int
-	anew  bool
-	ended bool
+	// later is the timer of the next call, nil for none, and left the number of calls after it; changedSince is set if
+	// something has changed since the last call. calls counts all calls.
+	later        *time.Timer
+	left         int
+	calls        int
+	changedSince bool
+	ended        bool
 }
 
 var _ Sink = (*trigger)(nil)
@@ -65,11 +63,11 @@ func (t *trigger) Run(ctx context.Context, to *Reporter) {
 	feed.Run(ctx)
 }
 
-// end has nobody look later.
+// end stops all later calls.
 func (t *trigger) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended, t.anew = true, false
+	t.ended, t.changedSince = true, false
 	if t.later != nil {
 		t.later.Stop()
 		t.later = nil
@@ -101,8 +99,7 @@ func (t *trigger) Seen(runtime.Object) { t.changed() }
 // Gone implements [Sink].
 func (t *trigger) Gone(runtime.Object) { t.changed() }
 
-// All implements [Sink]. Where the objects cannot be watched it is called again and again,
-// mostly with what is known.
+// All implements [Sink]. If the objects cannot be watched, it is called repeatedly, mostly without changes.
 func (t *trigger) All(objects []runtime.Object) {
 	versions := make(map[types.UID]string, len(objects))
 	for _, object := range objects {
@@ -124,14 +121,14 @@ func (t *trigger) changed() {
 	defer t.mu.Unlock()
 	switch {
 	case t.ended:
-	case t.later != nil && t.left == t.times(): // it was called for a change just now
-		t.anew = true
+	case t.later != nil && t.left == t.times(): // it was just called for a change
+		t.changedSince = true
 	default:
 		t.call(t.times())
 	}
 }
 
-// times is how often it is called later after a change.
+// times is the number of later calls after a change.
 func (t *trigger) times() int {
 	if t.on.Later <= 0 {
 		return 0
@@ -139,7 +136,7 @@ func (t *trigger) times() int {
 	return max(1, t.on.Times)
 }
 
-// call has another look, and so many later. The caller holds the lock.
+// call calls Changed, and plans the given number of later calls. The caller holds the lock.
 func (t *trigger) call(more int) {
 	t.on.Changed()
 	if t.later != nil {
@@ -152,15 +149,15 @@ func (t *trigger) call(more int) {
 	}
 }
 
-// again is the call of later than that many calls, unless there was another. What changed since
-// the one before may show later still.
+// again is the later call after call number calls, unless there was another call. Changes since then may take effect
+// even later.
 func (t *trigger) again(calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.ended, calls != t.calls:
-	case t.anew:
-		t.anew = false
+	case t.changedSince:
+		t.changedSince = false
 		t.call(t.times())
 	default:
 		t.call(t.left - 1)

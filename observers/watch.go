@@ -17,19 +17,17 @@ type Watched[V any] struct {
 	// From lists and watches the objects, Object is one of their type.
 	From   kube.Source
 	Object runtime.Object
-	// Read reduces an object to its key and to what decisions need. Counters and
-	// times that change by themselves are no facts. It returns false for one that is
-	// of no interest (any more); its key and UID are wanted nevertheless.
+	// Read reduces an object to its key and to what decisions need, without counters and times that keep changing. It
+	// returns false for an object that is (now) of no interest, but with its key and UID.
 	Read func(runtime.Object) (key string, v V, ok bool)
-	// Essential: without it EKCO sees nothing. See [Essential].
+	// Essential: EKCO cannot work without it. See [Essential].
 	Essential bool
-	// Also, when set, is shown the objects as well, before they are read: for who wants
-	// to know more of them than what is a fact, and would have to watch them again.
+	// Also, if set, receives the objects too, before they are reduced, for a user that would otherwise need another
+	// watch.
 	Also Sink
 }
 
-// Watch returns a source that watches objects where that is permitted, and polls
-// them where it is not.
+// Watch returns a source that watches objects if permitted, and otherwise polls them.
 func Watch[V any](what Watched[V]) Source {
 	return &watched[V]{what: what, differ: what.differ()}
 }

@@ -67,7 +67,7 @@ func TestAThirdNounThatMustNotBeWatchedIsPolledAndLookedAtWhenAsked(t *testing.T
 		b.Put(lampObject("desk", "1", "yes"))
 		b.Pass(61 * time.Second)
 		b.Wrote("node.observed desk 1 burns")
-		want := []string{`lamps: watch is forbidden; polled every 1m0s instead (configmaps is forbidden: RBAC says no)`}
+		want := []string{`lamps: watch is forbidden; EKCO polls every 1m0s (configmaps is forbidden: RBAC says no)`}
 		if diff := cmp.Diff(want, b.Absent()); diff != "" {
 			b.Errorf("Absent (-want +got):\n%s", diff)
 		}

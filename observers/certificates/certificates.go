@@ -1,6 +1,5 @@
-// Package certificates is where facts of certificates come from: the Secrets are read now and
-// then, and at once when one has changed; the files of the CAs are read on the primary on
-// which EKCO runs, for they are the same on all.
+// Package certificates is the source of facts about certificates: it reads the Secrets at intervals, and immediately
+// when one has changed; and the CAs' files on the primary on which EKCO runs, since they are the same on all.
 package certificates
 
 import (
@@ -18,15 +17,15 @@ import (
 // Reader reads the certificates in Secrets.
 type Reader interface {
 	Read(ctx context.Context, of journal.Subject) (journal.CertificateFacts, error)
-	// Clock returns an error if one cannot tell what is due.
+	// Clock returns an error if the clock cannot be trusted to say what is due.
 	Clock() error
 }
 
-// filesInterval is how often files are read that change once in ten years.
+// filesInterval is long because these files change once in ten years.
 const filesInterval = time.Hour
 
-// New returns the sources: one for each, so that none keeps another from being seen. dir is
-// where the files are, known what the journal has, by name.
+// New returns the sources, one for each subject, so that none delays another. dir has the files; known are the facts
+// in the journal, by name.
 func New(secretsOf Reader, dir string, known map[string]journal.CertificateFacts) (ofSecrets, ofFiles []observers.Source) {
 	for _, of := range secrets.Subjects() {
 		ofSecrets = append(ofSecrets, observers.PollOne(observers.PolledOne[journal.CertificateFacts]{
@@ -48,8 +47,8 @@ func New(secretsOf Reader, dir string, known map[string]journal.CertificateFacts
 	return ofSecrets, ofFiles
 }
 
-// Watching returns sources that tell nothing, and have those that [New] returned for Secrets look as
-// soon as a Secret of theirs changes: refs are those of each, and from is where one is watched.
+// Watching returns sources without facts, which trigger those that [New] returned for Secrets when one of their
+// Secrets changes. refs returns the Secrets of each, and from the source of one.
 func Watching(ofSecrets []observers.Source, refs func(of journal.Subject) []kube.Ref, from func(kube.Ref) kube.Source) (triggers []observers.Source) {
 	for i, of := range secrets.Subjects() {
 		for _, ref := range refs(of) {

@@ -10,22 +10,22 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Kubelets sees what kubelets serve.
+// Kubelets reads the certificates that kubelets serve.
 type Kubelets interface {
 	Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error)
 }
 
 const (
-	// kubeletsInterval is how often hands are shaken with kubelets, whose certificates change a few
-	// times a year, and kubeletsTimeout enough for a thousand of which none answers.
+	// kubeletsInterval is how often EKCO does a TLS handshake with kubelets, whose certificates change a few times a
+	// year; kubeletsTimeout is enough for a thousand that do not answer.
 	kubeletsInterval = 10 * time.Minute
 	kubeletsTimeout  = 2 * time.Minute
 )
 
-// OfKubelets returns the source of facts of what kubelets serve. clock returns an error if one cannot
-// tell how near an end is.
+// OfKubelets returns the source of facts about the certificates that kubelets serve. clock returns an error if the
+// clock cannot be trusted to say when they expire.
 func OfKubelets(kubelets Kubelets, clock func() error, known map[string]journal.CertificateFacts) observers.Source {
-	// seen is what is kept of those that do not answer.
+	// seen has the facts of kubelets that do not answer.
 	seen := ofNodes(known, journal.KubeletOn)
 	return observers.Poll(observers.Polled[journal.CertificateFacts]{
 		Name: "certificates of kubelets", Interval: kubeletsInterval, Timeout: kubeletsTimeout,
@@ -35,7 +35,7 @@ func OfKubelets(kubelets Kubelets, clock func() error, known map[string]journal.
 			}
 			now, err := kubelets.Facts(ctx, seen)
 			if errors.Is(kube.Sentinel(err), kube.ErrUnavailable) {
-				return seen, nil // who watches the API says so, and does not wait for all these handshakes
+				return seen, nil // the watches report the outage, which does not wait for all these handshakes
 			}
 			if err == nil {
 				seen = now

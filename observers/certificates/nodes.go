@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// ofNodes are those of what is known, by name, that are of the kind that each node has, by node.
+// ofNodes returns the known facts of one kind of certificate per node, by node.
 func ofNodes(known map[string]journal.CertificateFacts, on func(journal.Subject) (node string, is bool)) map[string]journal.CertificateFacts {
 	byNode := map[string]journal.CertificateFacts{}
 	for name, facts := range known {
@@ -20,8 +20,7 @@ func ofNodes(known map[string]journal.CertificateFacts, on func(journal.Subject)
 	return byNode
 }
 
-// onNodes is how certificates are told of that each node has, as that subject. gone says why, by
-// what the observers say.
+// onNodes records certificates that each node has, with that subject. gone returns the reason for a missing one.
 func onNodes(
 	subject func(node string) journal.Subject, known map[string]journal.CertificateFacts, gone func(reason string) string,
 ) observers.Noun[journal.CertificateFacts] {
@@ -32,7 +31,7 @@ func onNodes(
 		Observed: func(node string, now journal.CertificateFacts) journal.Draft {
 			facts, err := json.Marshal(now)
 			if err != nil {
-				panic(err) // no value of this type cannot be encoded
+				panic(err) // a value of this type can always be encoded
 			}
 			return draft(journal.TypeThingObserved, node, journal.ThingObserved{Machine: machine, Facts: facts})
 		},

@@ -12,9 +12,9 @@ type Primaries interface {
 	Facts(ctx context.Context, known map[string]journal.CertificateFacts) (map[string]journal.CertificateFacts, error)
 }
 
-// OfPrimaries returns the source of facts of control planes' certificates: which primaries there
-// are, and what programs have found there. clock returns an error if one cannot tell what is due. With
-// off, they are gone for that reason.
+// OfPrimaries returns the source of facts about control planes' certificates: the primaries, and what programs have
+// found there. clock returns an error if the clock cannot be trusted to say what is due. With off, they are recorded
+// as gone for that reason.
 func OfPrimaries(primaries Primaries, clock func() error, off string, known map[string]journal.CertificateFacts) observers.Source {
 	byNode := ofNodes(known, journal.ControlPlaneOn)
 	ask := func(ctx context.Context) (map[string]journal.CertificateFacts, error) {
@@ -32,7 +32,7 @@ func OfPrimaries(primaries Primaries, clock func() error, off string, known map[
 			if off != "" {
 				return off
 			}
-			return "its node is no primary any more: " + reason
+			return "its node is no longer a primary: " + reason
 		}),
 	})
 }

@@ -92,21 +92,21 @@ func TestOfEachPrimaryIsToldWhatIsKnownOfItsCertificates(t *testing.T) {
 			return nudge.Over(certificates.OfPrimaries(e, e.Clock, "", known))
 		}
 	}, func(b *observerstest.Bench) {
-		b.WroteThings(primaryLine("p9", "gone: its node is no primary any more: absent at start"))
+		b.WroteThings(primaryLine("p9", "gone: its node is no longer a primary: absent at start"))
 		if known := e.knew(); len(known) != 2 {
 			t.Errorf("known are %q", known)
 		}
 		e.set("p1", onPrimary("another"))
 		nudge.Look()
 		b.Settle()
-		b.WroteThings(primaryLine("p1", "gone: its node is no primary any more: replaced by uid another"), primaryLine("p1", `{"on":{"uid":"another","ready":true}}`))
+		b.WroteThings(primaryLine("p1", "gone: its node is no longer a primary: replaced by uid another"), primaryLine("p1", `{"on":{"uid":"another","ready":true}}`))
 		e.misjudges(errors.New("the clock"))
 		e.set("p1", nil)
 		b.Pass(time.Hour)
 		b.WroteThings()
 		e.misjudges(nil)
 		b.Pass(time.Hour)
-		b.WroteThings(primaryLine("p1", "gone: its node is no primary any more: deleted"))
+		b.WroteThings(primaryLine("p1", "gone: its node is no longer a primary: deleted"))
 	})
 }
 

@@ -9,45 +9,43 @@ import (
 	"github.com/replicatedhq/ekco/internal/csr"
 )
 
-// How many requests are looked at. A kubelet has one at a time, and asks again after 15
-// minutes if nobody decides.
+// Limits of the requests that EKCO judges. A kubelet has one at a time, and creates another after 15 minutes without
+// a decision.
 const (
-	// maxOfOne are those of one requester at a time, maxAnHour those of it in an hour.
+	// maxOfOne limits those of one requester at a time, maxAnHour those of it in an hour.
 	maxOfOne  = 3
 	maxAnHour = 10
-	// maxAtOnce are those of all requesters.
+	// maxAtOnce limits those of all requesters.
 	maxAtOnce = 2000
-	// crowdFrom is from how many on it is told of further ones of a requester that has
-	// not had all that it may have in an hour.
+	// crowdFrom is the number of further requests from which on they are recorded, for a requester that is below
+	// maxAnHour.
 	crowdFrom = 10
-	// maxCrowds is of how many requesters that is told.
+	// maxCrowds is for how many requesters that is recorded.
 	maxCrowds = 20
 )
 
-// porter decides which of the pending requests are looked at.
+// porter decides which of the pending requests EKCO judges.
 type porter struct {
-	// let are the requests of each requester that were let in, of the last hour.
+	// let are the admitted requests of each requester in the last hour.
 	let map[string][]entry
 }
 
-// entry is that a request was let in. It counts once, also if nobody could look at it
-// then and it is chosen again.
+// entry is an admitted request. It counts once, also if it could not be judged then and is chosen again.
 type entry struct {
 	uid string
 	at  time.Time
 }
 
-// admitted is what the porter says.
+// admitted is the porter's choice.
 type admitted struct {
 	requests []csr.Request
-	// further are how many there are besides, by requester; spent are the requesters that
-	// have had all that they may have in an hour.
+	// further is the number of other requests, by requester; spent are the requesters that have reached maxAnHour.
 	further map[string]int
 	spent   map[string]bool
 }
 
-// admit lets in the newest of each requester. Those before its newest approved one are
-// left alone: no kubelet waits for them any more. in are those that are in, by UID.
+// admit admits the newest requests of each requester. It ignores those older than its newest approved one, since the
+// kubelet no longer waits for them. in are the admitted ones, by UID.
 func (p *porter) admit(pending []csr.Request, approved map[string]time.Time, in map[string]bool, now time.Time) admitted {
 	p.forget(now)
 	of := make(map[string][]csr.Request)
@@ -104,8 +102,7 @@ func (p *porter) forget(now time.Time) {
 	}
 }
 
-// atLeast rounds a number of further requests to what is told, 1, 10, 100 or 1000; 0 for
-// nothing.
+// atLeast rounds the number of further requests down to 1, 10, 100 or 1000; 0 means nothing to record.
 func atLeast(further int, spent bool) int {
 	if further < crowdFrom && !spent {
 		return 0

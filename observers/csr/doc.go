@@ -1,10 +1,9 @@
-// Package csr is where facts of kubelets' requests for serving certificates come from:
-// a watch of the requests, or a poll where watching is not permitted, and a look at what
-// is around those that nobody has decided on. That is looked at anew when such a request
-// comes, and when something has changed of a Node, which [Neighbours] sees at the source
-// of those. While there is none, nothing is asked but the watch.
+// Package csr is the source of facts about kubelets' requests for serving certificates: a watch of the requests, or a
+// poll if EKCO may not watch, and a read of the cluster around those without a decision. It reads that again when
+// such a request is created, and when a Node has changed, which [Neighbours] sees at the source of nodes. Without
+// such requests, there is only the watch.
 //
-// Anybody who may create requests can create thousands. So of one requester only the
-// newest few are looked at, and only so many in an hour; the rest is told of as one
-// thing. Nor is the journal told each time that the addresses of its Node change.
+// A client that may create requests can create thousands. So EKCO judges only the newest few of one requester, and
+// only a number in an hour; the rest is recorded as one thing. Frequent changes of its Node's addresses are not all
+// recorded either.
 package csr

@@ -8,55 +8,55 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is under whom facts of requests are recorded.
+// Actor is recorded with facts of requests.
 const Actor = "observer/csr"
 
-// Machine is what the machine of requests is called, Kind what they are as subjects.
+// Machine is the machine of requests, Kind their kind as subjects.
 const (
 	Machine = "csr"
 	Kind    = "CertificateSigningRequest"
 )
 
-// Known is a request that the journal says nobody has decided on.
+// Known is a request without a decision according to the journal.
 type Known struct {
 	Subject journal.Subject
 	Facts   journal.CSRFacts
 }
 
-// told is what the journal is told of a request.
-type told struct {
+// recordedRequest is what is recorded of a request.
+type recordedRequest struct {
 	subject   journal.Subject
 	requester string
-	// facts are in their JSON form, which is what they are compared by.
+	// facts are the JSON of the facts, for comparisons.
 	facts string
-	// untold is how often they were otherwise since it was told of them last.
-	untold int
-	// over is why it is no longer looked at, "" while it is.
+	// unrecorded is how often they have changed since they were last recorded.
+	unrecorded int
+	// over is why it is no longer judged, "" while it is.
 	over string
 }
 
-func tellOf(subject journal.Subject, facts journal.CSRFacts) told {
+func recordedOf(subject journal.Subject, facts journal.CSRFacts) recordedRequest {
 	facts.Untold = 0
-	return told{subject: subject, requester: facts.Asked.Requester, facts: encoded(facts)}
+	return recordedRequest{subject: subject, requester: facts.Asked.Requester, facts: encoded(facts)}
 }
 
 func encoded(facts journal.CSRFacts) string {
 	text, err := json.Marshal(facts)
 	if err != nil {
-		panic(err) // no value of this type cannot be encoded
+		panic(err) // a value of this type can always be encoded
 	}
 	return string(text)
 }
 
-// payload is what the journal is told.
-func (t told) payload() journal.ThingObserved {
+// payload is the event's payload.
+func (t recordedRequest) payload() journal.ThingObserved {
 	facts := t.facts
-	if t.untold > 0 {
+	if t.unrecorded > 0 {
 		var whole journal.CSRFacts
 		if err := json.Unmarshal([]byte(facts), &whole); err != nil {
-			panic(err) // it was encoded by tellOf
+			panic(err) // it was encoded by recordedOf
 		}
-		whole.Untold = t.untold
+		whole.Untold = t.unrecorded
 		facts = encoded(whole)
 	}
 	return journal.ThingObserved{Machine: Machine, Facts: json.RawMessage(facts)}
@@ -66,13 +66,12 @@ func subjectOf(request csr.Request) journal.Subject {
 	return journal.Subject{Kind: Kind, Name: request.Name, UID: request.UID, Node: journal.KubeletOf(request.Asked.Requester)}
 }
 
-// crowdSubject is what stands for the further requests of one requester. No request has
-// such a name.
+// crowdSubject is the subject for the further requests of one requester. No request has such a name.
 func crowdSubject(requester string) journal.Subject {
 	return journal.Subject{Kind: Kind, Name: "further ones of " + requester, Node: journal.KubeletOf(requester)}
 }
 
-// keyOf tells subjects apart: the UID where there is one.
+// keyOf identifies a subject: by its UID if it has one.
 func keyOf(subject journal.Subject) string {
 	if subject.UID != "" {
 		return subject.UID
@@ -81,8 +80,8 @@ func keyOf(subject journal.Subject) string {
 }
 
 // tell implements [observers.Tell].
-func tell(d observers.Difference[told]) observers.Telling[told] {
-	var telling observers.Telling[told]
+func tell(d observers.Difference[recordedRequest]) observers.Telling[recordedRequest] {
+	var telling observers.Telling[recordedRequest]
 	reason := "deleted"
 	if d.Now != nil && d.Now.over != "" {
 		reason = d.Now.over
@@ -96,7 +95,7 @@ func tell(d observers.Difference[told]) observers.Telling[told] {
 		}
 		return telling
 	}
-	telling.Told = []told{*d.Now}
+	telling.Told = []recordedRequest{*d.Now}
 	if len(d.Was) > 0 && d.Was[0].facts == d.Now.facts {
 		return telling
 	}

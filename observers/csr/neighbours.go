@@ -11,10 +11,9 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Neighbours notices that something has changed by which requests are judged about a
-// Node: its addresses, its role, whether it is lost, that it came or went. Most of it is
-// no fact of the node. It is shown the Nodes by the source of those, so that it costs no
-// request. Make one with [NewNeighbours]; it is safe for concurrent use.
+// Neighbours notices changes of Nodes by which requests are judged: their addresses, their role, whether they are
+// lost or were created or deleted. Most of these are not facts of the node. It gets the Nodes from the source of
+// nodes, so it needs no request. Create one with [NewNeighbours]; it is safe for concurrent use.
 type Neighbours struct {
 	seed maphash.Seed
 
@@ -25,12 +24,12 @@ type Neighbours struct {
 
 var _ observers.Sink = (*Neighbours)(nil)
 
-// NewNeighbours returns one that has seen no Node, and tells nobody.
+// NewNeighbours returns one without Nodes.
 func NewNeighbours() *Neighbours {
 	return &Neighbours{seed: maphash.MakeSeed(), nodes: make(map[string]uint64), changed: func() {}}
 }
 
-// tell says whom to tell. It must not wait for anything.
+// tell sets the function to call. It must not block.
 func (n *Neighbours) tell(changed func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,7 +79,7 @@ func (n *Neighbours) All(objs []runtime.Object) {
 	}
 }
 
-// see expects mu to be held, and reports whether the Node has changed.
+// see reports whether the Node has changed. It expects that mu is held.
 func (n *Neighbours) see(obj runtime.Object) bool {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -91,7 +90,7 @@ func (n *Neighbours) see(obj runtime.Object) bool {
 	return !known || was != n.nodes[node.Name]
 }
 
-// digest is of all that requests are judged by.
+// digest is a hash of all that requests are judged by.
 func (n *Neighbours) digest(node *corev1.Node) uint64 {
 	facts := kube.NodeOf(node).Facts
 	role := string(facts.Role)

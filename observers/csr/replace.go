@@ -7,11 +7,10 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-type compared = observers.Facts[told]
+type compared = observers.Facts[recordedRequest]
 
-// replace says that exactly these are looked at now, and returns when there is more to
-// tell of them, zero for never.
-func (s *Source) replace(now map[string]told) (again time.Time) {
+// replace sets the requests that are judged now, and returns when there is more to record of them, zero for never.
+func (s *Source) replace(now map[string]recordedRequest) (again time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.allowance.Forget(time.Now())
@@ -27,21 +26,21 @@ func (s *Source) replace(now map[string]told) (again time.Time) {
 			again = sooner(again, s.change(facts, key, v))
 		}
 	})
-	// What was decided on after the choice is told of with the next look.
+	// Decisions since the choice are recorded with the next read.
 	maps.DeleteFunc(s.ended, func(key, _ string) bool { _, looked := now[key]; return !looked })
 	maps.DeleteFunc(s.withheld, func(key string, _ withheld) bool { _, looked := now[key]; return !looked })
 	return again
 }
 
-// withheld are facts that the journal is not told of for now.
+// withheld are facts that are not recorded for now.
 type withheld struct {
 	facts string
 	times int
 }
 
-// change takes what is known of a request now, unless the journal was told of those of its
-// requester too often; it then returns when that may be. It expects mu to be held.
-func (s *Source) change(facts *compared, key string, now told) (again time.Time) {
+// change takes the present facts of a request, unless those of its requester were recorded too often; then it returns
+// when they may be. It expects that mu is held.
+func (s *Source) change(facts *compared, key string, now recordedRequest) (again time.Time) {
 	before, known := facts.Now[key]
 	if recorded := facts.Recorded[key]; !known && len(recorded) > 0 {
 		before, known = recorded[0], true
@@ -51,14 +50,14 @@ func (s *Source) change(facts *compared, key string, now told) (again time.Time)
 	switch {
 	case !known || before.over != "":
 	case before.facts == now.facts:
-		now.untold = before.untold
+		now.unrecorded = before.unrecorded
 		if kept.times > 0 {
 			s.withheld[key] = withheld{now.facts, kept.times}
 		}
 	case s.allowance.Take(now.requester, time.Now()):
-		now.untold = kept.times
+		now.unrecorded = kept.times
 		if kept.facts == now.facts {
-			now.untold--
+			now.unrecorded--
 		}
 	default:
 		if kept.facts != now.facts {
@@ -81,18 +80,18 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// fate says why a request is no longer looked at. It expects mu to be held.
+// fate says why a request is no longer judged. It expects that mu is held.
 func (s *Source) fate(key string) string {
 	if decision := s.ended[key]; decision != "" {
 		return decision
 	}
 	if _, pending := s.pending[key]; pending {
-		return "newer ones of the same requester take its place"
+		return "newer requests of the same requester replace it"
 	}
 	return "deleted"
 }
 
-// endAll ends what the journal knows, for the reason given; "" is for what goes on.
+// endAll ends the recorded requests with the returned reasons; "" leaves a request open.
 func endAll(facts *compared, why func(key string) string) {
 	for key := range facts.Now {
 		if _, recorded := facts.Recorded[key]; !recorded && why(key) != "" {
@@ -102,7 +101,7 @@ func endAll(facts *compared, why func(key string) string) {
 	for key := range facts.Recorded {
 		if reason := why(key); reason != "" {
 			if before, ok := facts.Now[key]; !ok || before.over == "" {
-				facts.Now[key] = told{over: reason}
+				facts.Now[key] = recordedRequest{over: reason}
 			}
 			facts.Touch(key, time.Now())
 		}

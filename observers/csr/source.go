@@ -18,28 +18,27 @@ import (
 type Options struct {
 	// Requests is the source of all requests to the signer.
 	Requests kube.Source
-	// Around returns what is around requests, of which no part was read before since.
+	// Around returns the cluster around requests, all of it read after since.
 	Around func(ctx context.Context, since time.Time, asked ...journal.CSR) ([]journal.CSRAround, error)
-	// Neighbours, when set, notices what changes of Nodes.
+	// Neighbours, if set, notices changes of Nodes.
 	Neighbours *Neighbours
-	// Known are the requests that the journal says nobody has decided on.
+	// Known are the requests without a decision according to the journal.
 	Known []Known
-	// Off says which setting has EKCO look at no request, or "".
+	// Off is the setting that switches it off, or "".
 	Off string
 }
 
-// Source tells of requests that nobody has decided on.
+// Source is the source of requests without a decision.
 type Source struct {
 	options Options
-	differ  *observers.Differ[told]
+	differ  *observers.Differ[recordedRequest]
 	changed chan struct{}
 
 	mu   sync.Mutex
 	feed *observers.Feed
-	// listed: a whole list was seen.
+	// listed: a complete list was read.
 	listed bool
-	// pending are the requests that nobody has decided on, by UID; ended is what became
-	// of those that were.
+	// pending are the requests without a decision, by UID; ended has the decisions of the others.
 	pending map[string]csr.Request
 	ended   map[string]string
 	// approved is when the newest approved request of each requester was created.
@@ -49,12 +48,12 @@ type Source struct {
 	porter    porter
 	crowds    map[string]int
 	allowance observers.Allowance
-	// withheld is by key what the journal is not told of for now.
+	// withheld has the facts that are not recorded for now, by key.
 	withheld map[string]withheld
 
-	// Only survey uses what follows. around is what was around the chosen requests, by
-	// UID, when that was looked at last; movesSeen were the changes of Nodes by then, and
-	// movedAt is when there had been any.
+	// Only survey uses the fields below. around is the cluster around the chosen requests, by UID, as last read;
+	// movesSeen is the number of changes of Nodes at that time, and movedAt the time of the last read because of such
+	// a change.
 	around          map[string]journal.CSRAround
 	looked, movedAt time.Time
 	movesSeen       uint64
@@ -72,9 +71,9 @@ func New(options Options) *Source {
 		approved: make(map[string]time.Time), porter: porter{make(map[string][]entry)}, crowds: make(map[string]int),
 		allowance: retells(), withheld: make(map[string]withheld), around: make(map[string]journal.CSRAround),
 	}
-	s.differ = observers.NewDiffer(tell, func(yield func(string, told) bool) {
+	s.differ = observers.NewDiffer(tell, func(yield func(string, recordedRequest) bool) {
 		for _, known := range options.Known {
-			if !yield(keyOf(known.Subject), tellOf(known.Subject, known.Facts)) {
+			if !yield(keyOf(known.Subject), recordedOf(known.Subject, known.Facts)) {
 				return
 			}
 		}
@@ -103,8 +102,7 @@ func (s *Source) Look() {
 	s.signal()
 }
 
-// nodesChanged has what is around looked at anew. It costs nothing while no request is
-// pending.
+// nodesChanged triggers another read around the pending requests. Without any, it does nothing.
 func (s *Source) nodesChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +130,7 @@ func (s *Source) Seen(obj runtime.Object) {
 	s.signal()
 }
 
-// see expects mu to be held.
+// see expects that mu is held.
 func (s *Source) see(obj runtime.Object) {
 	object, ok := obj.(*certificatesv1.CertificateSigningRequest)
 	if !ok || object.Spec.SignerName != csr.Signer {

@@ -378,7 +378,7 @@ func TestAFloodOfOneRequesterIsToldOfOnceAndDelaysNobody(t *testing.T) {
 		}
 		// Seven more are let in, each for one before it, and then no other; that there are at
 		// least a thousand is told once.
-		want := map[string]int{"w1 of w1,10.0.0.1": 7, "newer ones of the same requester take its place": 7, "ones of system:node:w1 at least 1000": 1}
+		want := map[string]int{"w1 of w1,10.0.0.1": 7, "newer requests of the same requester replace it": 7, "ones of system:node:w1 at least 1000": 1}
 		if got := kinds(); !maps.Equal(got, want) {
 			t.Errorf("written: %v, want %v", got, want)
 		}
@@ -403,7 +403,7 @@ func TestARequestThatAnotherReplacedIsLeftAloneAndTheNewestComesFirst(t *testing
 		d.wrote("newest w1 of w1,10.0.0.1", "refused-2 w1 of w1,10.0.0.1", "refused-3 w1 of w1,10.0.0.1", "refused-4 w1 of w1,10.0.0.1")
 		d.Put(csrsim.Asks("refused-5", "w2", "10.0.0.1"))
 		d.Settle()
-		d.wrote("refused-2 newer ones of the same requester take its place", "refused-5 10.0.0.1 of w1,10.0.0.1")
+		d.wrote("refused-2 newer requests of the same requester replace it", "refused-5 10.0.0.1 of w1,10.0.0.1")
 	})
 }
 

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// rest is the least time between two looks, nodesRest between two of which the second
-	// is because of a Node: a kubelet can change its own as often as it likes.
+	// rest is the shortest time between two reads, nodesRest between two reads because of Nodes: a kubelet can change
+	// its own at any rate.
 	rest      = 100 * time.Millisecond
 	nodesRest = 5 * time.Second
-	// lookAgain is when it is looked anew while a request waits although nobody said that
-	// anything has changed: EKCO is not told of every identity of the cluster.
+	// lookAgain is when to read again while a request waits, without any change: EKCO does not watch every name of
+	// the cluster.
 	lookAgain = 5 * time.Minute
-	// firstRetry and lastRetry bound the time until the next look after one that failed.
+	// firstRetry and lastRetry limit the time until the next read after a failure.
 	firstRetry, lastRetry = time.Second, 30 * time.Second
 )
 
-// survey looks until ctx ends.
+// survey reads until ctx ends.
 func (s *Source) survey(ctx context.Context) {
 	retry := firstRetry
 	for again := time.Duration(0); ; {
@@ -40,7 +40,7 @@ func (s *Source) survey(ctx context.Context) {
 			continue
 		}
 		retry = firstRetry
-		// In a large cluster a look takes its time, and the API server has other work.
+		// In a large cluster a read takes time, and the API server has other work.
 		if !pause(ctx, max(rest, 2*time.Since(began))) {
 			return
 		}
@@ -51,7 +51,7 @@ func (s *Source) survey(ctx context.Context) {
 	}
 }
 
-// await waits for news, or for that time if it is not zero.
+// await waits for a change, or for the given time unless it is zero.
 func (s *Source) await(ctx context.Context, again time.Duration) bool {
 	if again == 0 {
 		select {
@@ -83,8 +83,7 @@ func pause(ctx context.Context, span time.Duration) bool {
 	}
 }
 
-// look brings the facts up to date, and returns when to look again although nothing
-// happens, zero for never.
+// look updates the facts, and returns when to read again without a change, zero for never.
 func (s *Source) look(ctx context.Context) (again time.Time, err error) {
 	chosen, crowds, listed := s.chosen()
 	if !listed {
@@ -94,20 +93,19 @@ func (s *Source) look(ctx context.Context) (again time.Time, err error) {
 	if err != nil {
 		return again, err
 	}
-	now := make(map[string]told, len(chosen)+len(crowds))
+	now := make(map[string]recordedRequest, len(chosen)+len(crowds))
 	for _, request := range chosen {
-		now[request.UID] = tellOf(subjectOf(request), journal.CSRFacts{Asked: request.Asked, Around: s.around[request.UID]})
+		now[request.UID] = recordedOf(subjectOf(request), journal.CSRFacts{Asked: request.Asked, Around: s.around[request.UID]})
 	}
 	for requester, more := range crowds {
 		subject := crowdSubject(requester)
-		now[keyOf(subject)] = tellOf(subject, journal.CSRFacts{Asked: journal.CSR{Requester: requester}, AtLeast: more})
+		now[keyOf(subject)] = recordedOf(subject, journal.CSRFacts{Asked: journal.CSR{Requester: requester}, AtLeast: more})
 	}
 	return sooner(again, s.replace(now)), nil
 }
 
-// lookAround brings up to date what is around the requests, and returns when that is to
-// be done again. It asks nothing when nothing is new: of a requester that asks all the
-// time, few requests are chosen.
+// lookAround updates the cluster around the requests, and returns when to do that again. Without changes it reads
+// nothing: few requests are chosen of a requester that creates many.
 func (s *Source) lookAround(ctx context.Context, chosen []csr.Request) (again time.Time, err error) {
 	s.mu.Lock()
 	moves, waiting := s.moves, len(s.pending) > 0
@@ -144,7 +142,7 @@ func (s *Source) lookAnew(ctx context.Context, chosen []csr.Request) error {
 	}
 	around, err := s.options.Around(ctx, time.Now(), asked...)
 	if err != nil {
-		return fmt.Errorf("look at what is around %d requests: %w", len(chosen), err)
+		return fmt.Errorf("read the cluster around %d requests: %w", len(chosen), err)
 	}
 	for i, request := range chosen {
 		s.around[request.UID] = around[i]
@@ -152,7 +150,7 @@ func (s *Source) lookAnew(ctx context.Context, chosen []csr.Request) error {
 	return nil
 }
 
-// chosen returns which requests are looked at, and for how many others crowds stand.
+// chosen returns the requests to judge, and the numbers of others by requester.
 func (s *Source) chosen() (requests []csr.Request, crowds map[string]int, listed bool) {
 	in := s.in()
 	s.mu.Lock()
@@ -167,7 +165,7 @@ func (s *Source) chosen() (requests []csr.Request, crowds map[string]int, listed
 	all := s.porter.admit(pending, s.approved, in, time.Now())
 	grown := make(map[string]int)
 	for requester, further := range all.further {
-		// It is told that a crowd grows, not each time that it shrinks.
+		// Growth is recorded, but not each decrease.
 		if more := max(atLeast(further, all.spent[requester]), s.crowds[requester]); more > 0 && (len(grown) < maxCrowds || s.crowds[requester] > 0) {
 			grown[requester] = more
 		}
@@ -176,7 +174,7 @@ func (s *Source) chosen() (requests []csr.Request, crowds map[string]int, listed
 	return all.requests, grown, true
 }
 
-// in returns the UIDs of the requests that are looked at now.
+// in returns the UIDs of the requests that are judged now.
 func (s *Source) in() map[string]bool {
 	in := make(map[string]bool)
 	s.differ.Change(func(facts *compared) {

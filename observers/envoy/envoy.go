@@ -1,6 +1,6 @@
-// Package envoy is where facts of Envoy's pods come from: a watch of the pods with Envoy's
-// label in Contour's namespace. Only those are told of that run and are not ready, so that
-// a cluster whose Envoys work costs one quiet watch and nothing else.
+// Package envoy is the source of facts about Envoy's pods: a watch of the pods with Envoy's label in Contour's
+// namespace. Only pods that run and are not ready are recorded, so a cluster with working Envoys costs one quiet
+// watch.
 package envoy
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is under whom facts of Envoy are recorded.
+// Actor is recorded with facts about Envoy.
 const Actor = "observer/envoy"
 
 const (
@@ -31,20 +31,19 @@ const (
 type Options struct {
 	// Pods are those with Envoy's label in Contour's namespace.
 	Pods kube.Source
-	// Known are the pods that the journal says are unready, by the names of the things.
+	// Known are the unready pods according to the journal, by the names of the things.
 	Known map[string]journal.EnvoyPod
 }
 
-// New returns a source that tells of unready pods.
+// New returns a source of unready pods.
 func New(options Options) observers.Source {
 	return observers.Watch(observers.Watched[journal.EnvoyPod]{
 		Name: name, From: options.Pods, Object: &corev1.Pod{}, Read: read,
-		Noun: noun(options.Known, "it is ready, was asked to end, or is gone"),
+		Noun: noun(options.Known, "it is ready, terminating or gone"),
 	})
 }
 
-// Off returns a source that looks nowhere. Of what is known it tells why that does not
-// concern EKCO any more.
+// Off returns a source that reads nothing. It records known pods as gone for the given reason.
 func Off(known map[string]journal.EnvoyPod, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.EnvoyPod]{
 		Name: name, Noun: noun(known, why),
@@ -52,8 +51,8 @@ func Off(known map[string]journal.EnvoyPod, why string) observers.Source {
 	})
 }
 
-// read returns Envoy's name and its pod, if that is unready. A DaemonSet has one pod on
-// each node, and its Envoy there is the same whatever its pod is called.
+// read returns the thing's name and its pod, if that is unready. A DaemonSet has one pod per node, so the thing keeps
+// its name when its pod is replaced.
 func read(obj runtime.Object) (thing string, pod journal.EnvoyPod, unready bool) {
 	o, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -68,14 +67,13 @@ func read(obj runtime.Object) (thing string, pod journal.EnvoyPod, unready bool)
 	return thing, envoy.Of(now, since), unready
 }
 
-// noun tells of what is gone for that reason: from what is no longer seen, only that much
-// follows.
+// noun records things as gone for the given reason: why a pod is no longer seen is unknown.
 func noun(known map[string]journal.EnvoyPod, gone string) observers.Noun[journal.EnvoyPod] {
 	return observers.Noun[journal.EnvoyPod]{
 		Observed: func(thing string, pod journal.EnvoyPod) journal.Draft {
 			facts, err := json.Marshal(pod)
 			if err != nil {
-				panic(err) // no value of this type cannot be encoded
+				panic(err) // a value of this type can always be encoded
 			}
 			return draft(journal.TypeThingObserved, thing, pod, journal.ThingObserved{Machine: machine, Facts: facts})
 		},
@@ -84,7 +82,7 @@ func noun(known map[string]journal.EnvoyPod, gone string) observers.Noun[journal
 		},
 		Equal: journal.EnvoyPod.Equal,
 		UID:   func(pod journal.EnvoyPod) string { return pod.UID },
-		// A kubelet can change the status of its pods as often as it likes.
+		// A kubelet can change the status of its pods at any rate.
 		Allowance: observers.Allowance{Burst: 10, Every: time.Minute},
 		Known:     maps.All(known),
 	}

@@ -1,6 +1,5 @@
-// Package kotsadm is where facts of kotsadm's database come from: its StatefulSet is read
-// by its name now and then, since a watch is not granted, and at once when EKCO has
-// changed it.
+// Package kotsadm is the source of facts about kotsadm's database. EKCO may not watch its StatefulSet, so it reads it
+// by name at intervals, and immediately after it has changed it.
 package kotsadm
 
 import (
@@ -9,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// New returns the source. known is what the journal has, by name; off, unless empty, is
-// the setting for which nobody looks.
+// New returns the source. known are the facts in the journal, by name; off is the setting that switches it off, or
+// "".
 func New(api kotsadm.API, known map[string]journal.KotsadmFacts, off string) observers.Source {
 	return observers.PollOne(observers.PolledOne[journal.KotsadmFacts]{
 		Machine: "kotsadm", Subject: journal.KotsadmDatabase, Get: api.Read, Known: known, Off: off,

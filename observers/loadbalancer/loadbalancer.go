@@ -1,6 +1,6 @@
-// Package loadbalancer is where facts come from of the nodes on which there is to be a load balancer:
-// what of a node decides what is on it, and on the others, and since when HAProxy runs there. Both are
-// listed now and then, and at once when a node has come, gone or changed, as those who watch them tell.
+// Package loadbalancer is the source of facts about the nodes with a load balancer: what the configuration of load
+// balancers depends on, and since when HAProxy runs on a node. It lists nodes and pods at intervals, and immediately
+// when the source of nodes triggers it.
 package loadbalancer
 
 import (
@@ -16,31 +16,30 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is under whom the facts are recorded.
+// Actor is recorded with these facts.
 const Actor = "observer/loadbalancer"
 
 const machine = "loadbalancer"
 
-// Nodes is what is asked of the cluster.
+// Nodes lists the nodes of the cluster.
 type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// Running looks at HAProxy's pods, by the names of their nodes, and at API servers.
+// Running lists HAProxy's pods, by the names of their nodes, and connects to API servers.
 type Running interface {
 	Pods(ctx context.Context) (map[string]loadbalancer.Pod, error)
 	Serves(ctx context.Context, address string) (names []string, err error)
 }
 
-// apart is how far apart two looks are at least: of nodes that come one after the other, and of
-// actions that end so.
+// apart is the shortest time between two reads, when nodes join or actions end one after the other.
 const apart = 2 * time.Second
 
 // listTimeout is the longest time that the nodes and pods may take to be listed.
 const listTimeout = 10 * time.Second
 
-// New returns the source. known is what the journal has, by name; backends are the addresses by which HAProxy
-// reaches the API servers of nodes, or did, the oldest first, by the names of the nodes.
+// New returns the source. known are the facts in the journal, by name; backends are the present and former addresses
+// of nodes' API servers in HAProxy's configuration, the oldest first, by node name.
 func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFacts, backends map[string][]string) observers.Source {
 	servers := newServers(running, known, backends)
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
@@ -68,8 +67,7 @@ func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFact
 	})
 }
 
-// Off returns a source that looks nowhere. Of what is known it tells why that does not concern EKCO
-// any more.
+// Off returns a source that reads nothing. It records known nodes as gone for the given reason.
 func Off(known map[string]journal.LoadBalancerFacts, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.LoadBalancerFacts]{
 		Name: "nodes of the load balancer", Noun: noun(known, why),
@@ -77,8 +75,8 @@ func Off(known map[string]journal.LoadBalancerFacts, why string) observers.Sourc
 	})
 }
 
-// addressOf is what a node says of itself, unless that is no address: HAProxy takes no configuration with
-// such a primary, and all nodes would have to do without any change.
+// addressOf returns the node's InternalIP if it is valid: HAProxy rejects a configuration with an invalid one, and
+// then no node could be updated.
 func addressOf(node kube.Node) string {
 	if loadbalancer.CheckPrimary(node.Facts.InternalIP) != nil {
 		return ""
@@ -86,8 +84,7 @@ func addressOf(node kube.Node) string {
 	return node.Facts.InternalIP
 }
 
-// works reports whether a pod can do something on the node. One on which none is to be scheduled
-// is worked on all the same.
+// works reports whether a pod can run on the node. EKCO also works on cordoned nodes.
 func works(facts journal.NodeFacts) bool {
 	for _, taint := range facts.Taints {
 		if taint.Key != journal.TaintUnschedulable {
@@ -97,18 +94,18 @@ func works(facts journal.NodeFacts) bool {
 	return true
 }
 
-// noun tells of what is gone, for that reason unless it is empty.
+// noun records nodes as gone for the given reason, unless it is empty.
 func noun(known map[string]journal.LoadBalancerFacts, gone string) observers.Noun[journal.LoadBalancerFacts] {
 	return observers.Noun[journal.LoadBalancerFacts]{
 		Observed: func(node string, now journal.LoadBalancerFacts) journal.Draft {
 			facts, err := json.Marshal(now)
 			if err != nil {
-				panic(err) // no value of this type cannot be encoded
+				panic(err) // a value of this type can always be encoded
 			}
 			return draft(journal.TypeThingObserved, node, journal.ThingObserved{Machine: machine, Facts: facts})
 		},
 		Gone: func(node string, _ journal.LoadBalancerFacts, reason string) journal.Draft {
-			if reason = "its node is no more: " + reason; gone != "" {
+			if reason = "its node is gone: " + reason; gone != "" {
 				reason = gone
 			}
 			return draft(journal.TypeThingGone, node, journal.ThingGone{Machine: machine, Reason: reason})
@@ -127,15 +124,15 @@ func draft(event journal.Type, node string, payload journal.Payload) journal.Dra
 	return journal.Draft{Type: event, Actor: Actor, Subject: journal.LoadBalancer(node), Payload: payload}
 }
 
-// listInterval is how often the ConfigMap is read: installers delete it, and go on.
+// listInterval is how often the ConfigMap is read: installers delete it, and continue.
 const listInterval = 15 * time.Second
 
-// NewList returns the source of the ConfigMap that says which nodes have theirs in step. That there is
-// none is a fact. off says why nobody wants to know, empty if somebody does; known is what the journal
-// has, by name.
+// NewList returns the source of the ConfigMap that lists the nodes with an up-to-date load balancer. A missing
+// ConfigMap is a fact, too. off is the setting that switches it off, or ""; known are the facts in the journal, by
+// name.
 func NewList(list *loadbalancer.List, known map[string]journal.LoadBalancerListFacts, off string) observers.Source {
 	return observers.PollOne(observers.PolledOne[journal.LoadBalancerListFacts]{
 		Machine: machine, Subject: list.Subject(), Get: list.Read, Known: known, Off: off, Interval: listInterval,
-		UID: func(journal.LoadBalancerListFacts) string { return "" }, // its name is its identity
+		UID: func(journal.LoadBalancerListFacts) string { return "" }, // its name identifies it
 	})
 }

@@ -36,7 +36,7 @@ func TestOfEachNodeIsToldWhatDecides(t *testing.T) {
 		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(cluster, running, known, nil)) }
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true,"asked":true,"answers":["`+p1.Facts.InternalIP+`"]`)), line("w1", of(w1.UID, w1.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)),
-			line("w9", "gone: its node is no more: absent at start"))
+			line("w9", "gone: its node is gone: absent at start"))
 		b.Pass(time.Hour)
 		b.WroteThings()
 		cluster.LoseNode("p1")
@@ -48,11 +48,11 @@ func TestOfEachNodeIsToldWhatDecides(t *testing.T) {
 		nudge.Look()
 		b.Pass(3 * time.Second)
 		b.WroteThings(line("p1", of(p1.UID, p1.Facts.InternalIP, `,"primary":true,"ready":true,"asked":true,"answers":["`+p1.Facts.InternalIP+`"]`)),
-			line("w1", "gone: its node is no more: replaced by uid "+another.UID), line("w1", of(another.UID, another.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)))
+			line("w1", "gone: its node is gone: replaced by uid "+another.UID), line("w1", of(another.UID, another.Facts.InternalIP, `,"ready":true,"started":"2026-01-01T00:00:00Z"`)))
 		cluster.RemoveNode("w1")
 		nudge.Look()
 		b.Pass(3 * time.Second)
-		b.WroteThings(line("w1", "gone: its node is no more: deleted"))
+		b.WroteThings(line("w1", "gone: its node is gone: deleted"))
 	})
 }
 
@@ -233,7 +233,7 @@ func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
 		b.Sources = func() []observers.Source { return nudge.Over(loadbalancer.New(nodes, servers, known, nil)) }
 	}, func(b *observerstest.Bench) {
 		b.WroteThings(line("a", `{"node_uid":"uid-a","address":"172.17.0.1","primary":true,"ready":true,"asked":true,"answers":["10.0.0.1"]}`),
-			line("w", "gone: its node is no more: absent at start"))
+			line("w", "gone: its node is gone: absent at start"))
 		servers.set()
 		nudge.Look()
 		b.Pass(3 * time.Second)
@@ -246,7 +246,7 @@ func TestFormerAddressesOfAPrimaryAreAskedToo(t *testing.T) {
 		nodes[0].UID = "uid-b" // another node of the name has no other address
 		nudge.Look()
 		b.Pass(3 * time.Second)
-		b.WroteThings(line("a", "gone: its node is no more: replaced by uid uid-b"), line("a", `{"node_uid":"uid-b","address":"172.17.0.1","ready":true}`))
+		b.WroteThings(line("a", "gone: its node is gone: replaced by uid uid-b"), line("a", `{"node_uid":"uid-b","address":"172.17.0.1","ready":true}`))
 	})
 }
 

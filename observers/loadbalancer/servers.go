@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// servers asks the API servers of primaries, at each node's present and former addresses.
+// servers connects to the API servers of primaries, at each node's present and former addresses.
 type servers struct {
 	running Running
 	had     map[string]addresses
@@ -24,7 +24,7 @@ type addresses struct {
 	all []string
 }
 
-// maxAddresses is how many addresses of a node are asked. A Node's status can name any.
+// maxAddresses is how many addresses of a node are tried. A Node's status can have any.
 const maxAddresses = 4
 
 func newServers(running Running, known map[string]journal.LoadBalancerFacts, backends map[string][]string) *servers {
@@ -35,7 +35,7 @@ func newServers(running Running, known map[string]journal.LoadBalancerFacts, bac
 	return s
 }
 
-// of keeps the address of a node, and more of its addresses, and returns those to ask, the newest last.
+// of adds the node's address and more of its addresses, and returns those to try, the newest last.
 func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string) []string {
 	had := s.had[name]
 	if had.uid != facts.NodeUID {
@@ -57,15 +57,15 @@ func (s *servers) of(name string, facts journal.LoadBalancerFacts, more []string
 	return had.all
 }
 
-// serversTimeout is the longest time that API servers are waited for. One that is switched off does not answer
-// at all, and must not keep the nodes from being observed.
+// serversTimeout limits all connections. An API server that is switched off does not answer at all, and must not
+// delay the facts of nodes.
 const serversTimeout = 5 * time.Second
 
 // server is an address of a node at which an API server answers.
 type server struct{ node, address string }
 
-// ask sets Asked and Answers in the facts. At the address of a bridge, which each host has, the API server of
-// another node may answer: that is no answer.
+// ask sets Asked and Answers in the facts. The address of a bridge is the same on each host, so another node's API
+// server may answer there: that does not count.
 func (s *servers) ask(ctx context.Context, all map[string]journal.LoadBalancerFacts) {
 	ctx, cancel := context.WithTimeout(ctx, serversTimeout)
 	defer cancel()

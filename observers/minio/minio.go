@@ -1,6 +1,5 @@
-// Package minio is where facts of MinIO come from. Of what EKCO judges it by only the pods
-// may be watched. So all is read by name now and then, when a pod changes, and at once
-// when EKCO itself has changed something.
+// Package minio is the source of facts about MinIO. EKCO may only watch the pods. So it reads everything by name at
+// intervals, when a pod changes, and immediately after EKCO itself has changed something.
 package minio
 
 import (
@@ -18,21 +17,20 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Machine is the name of the machine that the facts are for.
+// Machine is the machine of the facts.
 const Machine = "minio"
 
 // Options of [New].
 type Options struct {
 	API       minio.API
 	Namespace string
-	// Pods are those of the replicas.
+	// Pods are the replicas' pods.
 	Pods kube.Source
-	// Known is what the journal has, by name.
+	// Known are the facts in the journal, by name.
 	Known map[string]journal.MinioFacts
 }
 
-// New returns the sources: one that tells of MinIO, and one that has it look when a pod
-// changes.
+// New returns the sources: one with the facts, and one that triggers it when a pod changes.
 func New(options Options) []observers.Source {
 	name := journal.MinioSubject(options.Namespace, "").Name
 	_, exists := options.Known[name]
@@ -42,7 +40,7 @@ func New(options Options) []observers.Source {
 			facts, err := options.API.Observe(ctx)
 			switch gone := errors.Is(kube.Sentinel(err), kube.ErrNotFound); {
 			case gone && exists:
-				exists = ctx.Err() != nil // who no longer listens is told the next time
+				exists = ctx.Err() != nil // if the caller has stopped listening, it is reported the next time
 				return nil, nil
 			case gone:
 				return nil, observers.ErrAbsent
@@ -58,8 +56,7 @@ func New(options Options) []observers.Source {
 	})}
 }
 
-// Off returns a source that looks nowhere. Of what is known it tells why that does not
-// concern EKCO any more.
+// Off returns a source that reads nothing. It records known things as gone for the given reason.
 func Off(known map[string]journal.MinioFacts, why string) observers.Source {
 	return observers.Poll(observers.Polled[journal.MinioFacts]{
 		Name: journal.MinioKind, Noun: noun(known, why),
@@ -67,13 +64,13 @@ func Off(known map[string]journal.MinioFacts, why string) observers.Source {
 	})
 }
 
-// noun tells of what is gone for that reason, or for its own.
+// noun records things as gone for the given reason; if it is empty, for the observed one.
 func noun(known map[string]journal.MinioFacts, why string) observers.Noun[journal.MinioFacts] {
 	return observers.Noun[journal.MinioFacts]{
 		Observed: func(name string, facts journal.MinioFacts) journal.Draft {
 			encoded, err := json.Marshal(facts)
 			if err != nil {
-				panic(err) // no value of this type cannot be encoded
+				panic(err) // a value of this type can always be encoded
 			}
 			return draft(journal.TypeThingObserved, name, facts, journal.ThingObserved{Machine: Machine, Facts: encoded})
 		},

@@ -1,6 +1,5 @@
-// Package monitoring is where facts of Prometheus and Alertmanager come from. Only "get"
-// is granted, so each is read by its name now and then, and at once when EKCO has
-// changed it.
+// Package monitoring is the source of facts about Prometheus and Alertmanager. EKCO has only "get" permission, so it
+// reads each by name at intervals, and immediately after it has changed one.
 package monitoring
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// New returns a source of each object. known is what the journal has, by name.
+// New returns a source for each object. known are the facts in the journal, by name.
 func New(api monitoring.API, known map[string]journal.MonitoringFacts) []observers.Source {
 	return []observers.Source{
 		source(api, journal.MonitoringPrometheus, known),

@@ -1,5 +1,4 @@
-// Package nodes is where facts of nodes come from: a watch of all Node objects,
-// reduced to what EKCO judges by. A node replaced under its name is written as
-// gone and as a new one. Of a node that comes and goes again and again only what
-// lasts is written, with a count.
+// Package nodes is the source of facts about nodes: a watch of all Nodes, reduced to what EKCO judges by. A node that
+// replaced another of its name is recorded as gone and as new. Of a flapping node only what lasts is recorded, with a
+// count.
 package nodes

@@ -7,29 +7,28 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A node flaps from its third loss in ten minutes on, until it has been reachable
-// for a third of that time, or lost for long enough to be judged by it.
+// A node is flapping from its third loss in ten minutes on, until it has been reachable for a third of that time, or
+// lost long enough for EKCO to act on it.
 const (
 	flapWindow = 10 * time.Minute
 	flapLosses = 3
 	flapCalm   = flapWindow / flapLosses
 )
 
-// defaultSettles is for who does not say when a loss is one to act on.
+// defaultSettles is the default of Options.Settles.
 const defaultSettles = time.Minute
 
-// flaps is how one node comes and goes, by what is seen of it.
+// flaps is the history of one node's losses.
 type flaps struct {
-	// lost is what it is since the given time.
+	// lost is the present state, since the time of its begin.
 	lost  bool
 	since time.Time
-	// losses are when it was lost within the last flapWindow, oldest first.
+	// losses are the times of losses within the last flapWindow, oldest first.
 	losses []time.Time
-	// on is set while it flaps, times counts its losses since then and those that
-	// led to it.
+	// on is set while it flaps; times counts its losses since then, with those before that made it flap.
 	on    bool
 	times int
-	// lostFor is how long a loss has lasted that ended the flapping.
+	// lostFor is how long a loss had lasted that ended the flapping.
 	lostFor journal.Duration
 }
 
@@ -58,7 +57,7 @@ func (f *flaps) turn(lost, again bool, now time.Time) {
 	}
 }
 
-// ends returns when it no longer flaps if nothing changes.
+// ends returns when it stops flapping if nothing changes.
 func (f *flaps) ends(settles time.Duration) time.Time {
 	if f.lost {
 		return f.since.Add(settles)
@@ -66,8 +65,7 @@ func (f *flaps) ends(settles time.Duration) time.Time {
 	return f.since.Add(flapCalm)
 }
 
-// carry takes note of whether the node is reachable, beside what was seen of it
-// before.
+// carry updates the history with the present reachability.
 func carry(before, now node) node {
 	_, lost := now.facts.Unreachable()
 	again := false
@@ -84,35 +82,34 @@ func carry(before, now node) node {
 	return now
 }
 
-// judge returns what the journal is to be told of a node, and when flapping ends
-// if nothing changes. While it flaps, that is its loss, at once, and no return and
-// no further loss: neither lasts.
-func judge(was *node, now node, at time.Time, settles time.Duration) (told node, again time.Time) {
-	told = node{uid: now.uid, facts: now.facts}
+// judge returns what to record of a node, and when flapping ends if nothing changes. While it flaps, that is its
+// first loss, immediately, and no recovery and no further loss, since they do not last.
+func judge(was *node, now node, at time.Time, settles time.Duration) (toRecord node, again time.Time) {
+	toRecord = node{uid: now.uid, facts: now.facts}
 	f := now.flaps
 	if f == nil {
-		return told, time.Time{}
+		return toRecord, time.Time{}
 	}
 	if f.on && !at.Before(f.ends(settles)) {
 		f.on = false
 	}
 	if !f.on {
-		if was != nil && was.facts.Flapping && f.times > 0 { // zero is one of an EKCO before this one
-			told.flaps = &flaps{times: f.times, lostFor: f.presentLoss(at)}
+		if was != nil && was.facts.Flapping && f.times > 0 { // zero was recorded by an earlier EKCO
+			toRecord.flaps = &flaps{times: f.times, lostFor: f.presentLoss(at)}
 		}
-		return told, time.Time{}
+		return toRecord, time.Time{}
 	}
 	if was != nil {
 		if _, lost := was.facts.Unreachable(); lost {
-			told.facts.Taints = lostLike(was.facts, now.facts)
+			toRecord.facts.Taints = lostLike(was.facts, now.facts)
 		}
 	}
-	_, told.facts.Flapping = told.facts.Unreachable()
-	return told, f.ends(settles)
+	_, toRecord.facts.Flapping = toRecord.facts.Unreachable()
+	return toRecord, f.ends(settles)
 }
 
-// lostLike returns the taints of a loss that is on record, with those that a person
-// set since. Of all judged taints, that one's key is the last in their order.
+// lostLike returns the recorded taints of a loss, with those that a person set since. Of all judged taints, that key
+// is the last in their order.
 func lostLike(was, now journal.NodeFacts) []journal.Taint {
 	cordoned := func(taint journal.Taint) bool { return taint.Key == journal.TaintUnschedulable }
 	taints := slices.DeleteFunc(slices.Clone(was.Taints), cordoned)

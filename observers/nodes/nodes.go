@@ -13,29 +13,27 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is under whom facts of nodes are recorded.
+// Actor is recorded with facts of nodes.
 const Actor = "observer/node"
 
 // Options of [New].
 type Options struct {
 	// Nodes is the source of all Nodes.
 	Nodes kube.Source
-	// Known are the nodes that the journal says exist, without those recorded as
-	// gone. More than one of a name can only come from an old journal.
+	// Known are the nodes that exist according to the journal. Only an old journal has several with one name.
 	Known []kube.Node
-	// Settles is how long a node that flaps must be lost for that loss to be told;
-	// default 1m. It must be less than the time after which anything is done about
-	// a lost node.
+	// Settles is how long a flapping node must be lost for that loss to be recorded; default 1m. It must be less than
+	// the time after which EKCO acts on a lost node.
 	Settles time.Duration
-	// Labels are those whose values are facts of a node, besides what EKCO reads of its own.
+	// Labels are labels whose values are facts of a node, besides those that EKCO always reads.
 	Labels []string
-	// Told, when set, is called when the journal is told of a node. It must not block.
+	// Told, if set, is called when a node is recorded. It must not block.
 	Told func()
-	// Also, when set, is shown the Nodes as well, whether or not their facts change.
+	// Also, if set, receives all Nodes, whether or not their facts change.
 	Also observers.Sink
 }
 
-// New returns the source of facts of nodes, without which EKCO sees nothing.
+// New returns the source of facts about nodes, which is essential.
 func New(options Options) observers.Source {
 	settles, relabels := cmp.Or(options.Settles, defaultSettles), retells()
 	told := options.Told
@@ -55,8 +53,8 @@ func New(options Options) observers.Source {
 			},
 			Equal: equal, UID: uid, HappenedAt: happenedAt, Carry: carry,
 			Judge: func(was *node, now node, at time.Time) (node, time.Time) {
-				told, again := judge(was, now, at, settles)
-				return relabels.judge(was, told, again, at)
+				toRecord, again := judge(was, now, at, settles)
+				return relabels.judge(was, toRecord, again, at)
 			},
 			Known: func(yield func(string, node) bool) {
 				for _, known := range options.Known {
@@ -69,17 +67,16 @@ func New(options Options) observers.Source {
 	})
 }
 
-// node is what is known of a node; its name is the key. There are thousands, each
-// of them here twice, so that it is kept small.
+// node has the facts of a node; its name is the key. It is kept small, since there are thousands, each twice in
+// memory.
 type node struct {
 	uid   string
 	facts journal.NodeFacts
-	// flaps is how it came and went lately, nil when it did not. In what the journal
-	// is told, it is set only when flapping has ended.
+	// flaps is its history of losses, nil without any. In the recorded facts, it is set only when flapping has ended.
 	flaps *flaps
 }
 
-// reading reads a node with those labels.
+// reading returns a function that reads a node with those labels.
 func reading(labels []string) func(runtime.Object) (name string, n node, ok bool) {
 	return func(obj runtime.Object) (name string, n node, ok bool) {
 		o, ok := obj.(*corev1.Node)
@@ -112,8 +109,7 @@ func gone(name string, n node, reason string) journal.Draft {
 	}
 }
 
-// happenedAt returns when facts changed: when a taint was added, by the API's
-// word, else now.
+// happenedAt returns when facts changed: when a taint was added, according to the API; otherwise now.
 func happenedAt(before, after node) time.Time {
 	newest := time.Time{}
 	for _, taint := range after.facts.Taints {

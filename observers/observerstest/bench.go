@@ -17,21 +17,21 @@ import (
 	"github.com/replicatedhq/ekco/observers/pods"
 )
 
-// Bench is one run of observers in a world.
+// Bench is one run of observers in a simulated world.
 type Bench struct {
 	*testing.T
 	*World
 	*observers.Observers
 	Paper *Paper
-	// Said is what was logged, Lags what was told of lags, by source.
+	// Said has the log, Lags the reported lags, by source.
 	Said *strings.Builder
 	Lags map[string]time.Duration
-	// Settles is what the source of nodes is told, and KnownNodes and KnownPods what
-	// the sources of [Everything] are.
+	// Settles is an option of the source of nodes; KnownNodes and KnownPods are options of the sources in
+	// [Bench.Everything].
 	Settles    time.Duration
 	KnownNodes []kube.Node
 	KnownPods  []pods.Known
-	// Sources returns what is observed; default is [Bench.Everything].
+	// Sources returns the sources; default is [Bench.Everything].
 	Sources func() []observers.Source
 }
 
@@ -43,8 +43,7 @@ func (b *Bench) Everything() []observers.Source {
 	}
 }
 
-// Watching runs a test in which the observers have started. Its time is
-// simulated and begins at midnight, 1 January 2000.
+// Watching runs a test with started observers. Its time is simulated and begins at midnight, 1 January 2000.
 func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(*Bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +65,7 @@ func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(
 	})
 }
 
-// SetUnknown says on which nodes pods are watched: UID by name.
+// SetUnknown sets the nodes on which pods are watched: UID by name.
 func (b *Bench) SetUnknown(nodes map[string]string) {
 	b.Follow(func(yield func(observers.Thing) bool) {
 		for name, uid := range nodes {
@@ -77,13 +76,13 @@ func (b *Bench) SetUnknown(nodes map[string]string) {
 	})
 }
 
-// lostNode is what a machine keeps of a node that is lost.
+// lostNode is the machine's state of a lost node.
 type lostNode struct{}
 
-// Lost says that it is.
+// Lost reports that it is lost.
 func (lostNode) Lost() bool { return true }
 
-// Settle lets everything happen that is due within a tenth of a second.
+// Settle runs everything that is due within a tenth of a second.
 func (b *Bench) Settle() { b.Pass(100 * time.Millisecond) }
 
 // Pass lets simulated time pass.
@@ -100,7 +99,7 @@ func (b *Bench) Wrote(want ...string) {
 	}
 }
 
-// WroteThings checks what was written of things since the last call.
+// WroteThings checks what was written about things since the last call.
 func (b *Bench) WroteThings(want ...string) {
 	b.Helper()
 	if diff := cmp.Diff(want, b.Paper.Things()); diff != "" {
@@ -108,7 +107,7 @@ func (b *Bench) WroteThings(want ...string) {
 	}
 }
 
-// Called checks how often something was asked of the API since the last call.
+// Called checks the number of API calls since the last call.
 func (b *Bench) Called(want map[string]int) {
 	b.Helper()
 	got := map[string]int{}
@@ -120,10 +119,10 @@ func (b *Bench) Called(want map[string]int) {
 	}
 }
 
-// Logged counts how often the text was logged.
+// Logged counts how often the log has the text.
 func (b *Bench) Logged(text string) int { return strings.Count(b.Said.String(), text) }
 
-// ReadyAfter waits until the observers are in sync with the cluster.
+// ReadyAfter waits until the observers are synced.
 func (b *Bench) ReadyAfter(limit time.Duration) {
 	b.Helper()
 	began := time.Now()

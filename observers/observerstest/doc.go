@@ -1,3 +1,3 @@
-// Package observerstest is a simulated API server, a journal on paper and a clock
-// that runs at once, for tests of observers and of what they observe.
+// Package observerstest has a simulated API server, a journal in memory and a simulated clock, for tests of observers
+// and their sources.
 package observerstest

@@ -38,7 +38,7 @@ func Unreachable(since time.Time) func(*corev1.Node) {
 	}
 }
 
-// Heartbeat changes what EKCO does not judge by.
+// Heartbeat changes only what EKCO does not judge by.
 func Heartbeat(n *corev1.Node) {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.Now()}}
 }
@@ -56,7 +56,7 @@ func Pod(name, uid, node string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// Terminating asks the pod to end at that time, with a grace of 30 s.
+// Terminating sets the deletion of the pod, requested at that time with a grace of 30 s.
 func Terminating(asked time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		grace := int64(30)
@@ -65,5 +65,5 @@ func Terminating(asked time.Time) func(*corev1.Pod) {
 	}
 }
 
-// KnownNode is a node as the journal has it.
+// KnownNode is a node in the journal.
 func KnownNode(name, uid string) kube.Node { return kube.NodeOf(Node(name, uid)) }

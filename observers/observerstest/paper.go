@@ -11,15 +11,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Paper is a Recorder that keeps what it is given.
+// Paper is a Recorder that keeps the drafts.
 type Paper struct {
 	mu   sync.Mutex
 	read int
 
-	// Batches are what was written, and Tries the calls of Record.
+	// Batches are the written drafts, and Tries the number of calls.
 	Batches [][]journal.Draft
 	Tries   int
-	// Broken is what Record returns, nil while the journal can be written.
+	// Broken is the error of Record, nil while the journal can be written.
 	Broken error
 	// Slow is how long Record takes.
 	Slow time.Duration
@@ -45,14 +45,14 @@ func (p *Paper) Record(ctx context.Context, drafts ...journal.Draft) error {
 	return nil
 }
 
-// BreakWith has Record return an error from now on, nil for none.
+// BreakWith sets the error of Record, nil for none.
 func (p *Paper) BreakWith(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Broken = err
 }
 
-// Drafts returns what was written since the last time.
+// Drafts returns the drafts since the last call.
 func (p *Paper) Drafts() []journal.Draft {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *Paper) Drafts() []journal.Draft {
 	return drafts
 }
 
-// Take returns what was written since the last time, one line a fact.
+// Take returns the drafts since the last call, one line each.
 func (p *Paper) Take() []string {
 	var lines []string
 	for _, draft := range p.Drafts() {
@@ -70,7 +70,7 @@ func (p *Paper) Take() []string {
 	return lines
 }
 
-// Line is a draft on one line.
+// Line shows a draft on one line.
 func Line(d journal.Draft) string {
 	parts := []string{string(d.Type), d.Subject.Name, d.Subject.UID}
 	switch p := d.Payload.(type) {
@@ -108,8 +108,8 @@ func Line(d journal.Draft) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
-// Things returns what was written of things since the last time, with their facts, or why
-// they are gone: one line each.
+// Things returns the drafts about things since the last call, with their facts, or the reason they are gone: one line
+// each.
 func (p *Paper) Things() []string {
 	var lines []string
 	for _, draft := range p.Drafts() {

@@ -22,12 +22,11 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// ErrRefused is what a call gets while the server is away.
+// ErrRefused is the error of calls while the server is down.
 var ErrRefused = fmt.Errorf("%w: connection refused", kube.ErrUnavailable)
 
-// World is an API server with nodes, pods and ConfigMaps, which answers as a real
-// one does: lists have a version, and a watch begins after one and misses nothing.
-// Its fields may be changed in [World.Set].
+// World is an API server with nodes, pods and ConfigMaps, which behaves like a real one: lists have a version, and a
+// watch begins after one and misses nothing. Change its fields in [World.Set].
 type World struct {
 	mu      sync.Mutex
 	version int
@@ -38,34 +37,34 @@ type World struct {
 
 	// Probes counts the probes.
 	Probes int
-	// AsOf holds the versions that lists of nodes were asked for.
+	// AsOf has the versions that lists of nodes requested.
 	AsOf []string
-	// Streams: lists can be streamed by a watch, as from Kubernetes 1.34.
+	// Streams: a watch can stream lists, as from Kubernetes 1.34.
 	Streams bool
-	// Down is what every call returns; nil while the server answers.
+	// Down is the error of every call; nil while the server answers.
 	Down error
-	// Forbidden holds "watch nodes", "list pods" and so on.
+	// Forbidden has the forbidden calls: "watch nodes", "list pods" and so on.
 	Forbidden map[string]bool
-	// Failing holds errors of calls, in the same words.
+	// Failing has errors of calls, with the same keys.
 	Failing map[string]error
-	// Fault, when set, says what else is wrong with a call; "probe" is one too.
+	// Fault, if set, returns another fault of a call; "probe" is a call too.
 	Fault func(call string) Fault
 }
 
-// Fault is what a call meets on its way. The zero value is none.
+// Fault is a fault of a call. The zero value is none.
 type Fault struct {
-	// Err is what the server, or the way to it, answers.
+	// Err is the error of the server or the network.
 	Err error
-	// Hangs: there is no answer within the time that a call has.
+	// Hangs: there is no answer within the timeout.
 	Hangs bool
-	// Mute: a watch is opened, and nothing comes until the server closes it.
+	// Mute: a watch opens, but has no events until the server closes it.
 	Mute bool
 }
 
-// callTimeout is what a client gives a call.
+// callTimeout is the timeout of a client.
 const callTimeout = 10 * time.Second
 
-// meet has a call meet its fault, before it gets to the server.
+// meet applies the fault of a call, before the server sees it.
 func (w *World) meet(ctx context.Context, call string) (Fault, error) {
 	w.mu.Lock()
 	var met Fault
@@ -107,20 +106,19 @@ func NewWorld() *World {
 // Nodes is the source of all nodes.
 func (w *World) Nodes() kube.Source { return worldSource{world: w, resource: "nodes"} }
 
-// PodsOn is the source of the pods on a node, of all pods for "".
+// PodsOn is the source of the pods on a node; of all pods for "".
 func (w *World) PodsOn(node string) kube.Source {
 	return worldSource{world: w, resource: "pods", node: node}
 }
 
-// PodsLabelled is the source of the pods in a namespace that have the label. Lists hold
-// what a real one's do.
+// PodsLabelled is the source of the pods in a namespace with the label, reduced like real lists.
 func (w *World) PodsLabelled(namespace, label, value string) kube.Source {
 	return slimming{worldSource{world: w, resource: "pods", wants: func(pod *corev1.Pod) bool {
 		return pod.Namespace == namespace && pod.Labels[label] == value
 	}}, kube.SlimWithStatus}
 }
 
-// SecretNamed is the source of one Secret. Lists hold what a real one's do.
+// SecretNamed is the source of one Secret, reduced like real lists.
 func (w *World) SecretNamed(namespace, name string) kube.Source {
 	return slimming{worldSource{world: w, resource: "secrets", secret: namespace + "/" + name}, kube.SlimSecret}
 }
@@ -133,7 +131,7 @@ func (w *World) Requests() kube.Source {
 	return worldSource{world: w, resource: "certificatesigningrequests"}
 }
 
-// Get reads one object as the server has it.
+// Get reads one object from the server.
 func (w *World) Get(ctx context.Context, resource, name string) (runtime.Object, error) {
 	if _, err := w.meet(ctx, "get "+resource); err != nil {
 		return nil, err
@@ -167,13 +165,13 @@ func (w *World) Set(f func()) {
 	f()
 }
 
-// Fall makes the API server go away, and every watch with it.
+// Fall stops the API server and closes every watch.
 func (w *World) Fall(err error) {
 	w.Set(func() { w.Down = err })
 	w.BreakWatches()
 }
 
-// Rise has the API server answer again.
+// Rise lets the API server answer again.
 func (w *World) Rise() { w.Set(func() { w.Down = nil }) }
 
 // BreakWatches closes every open watch.
@@ -220,7 +218,7 @@ func (w *World) TakeCalls() []string {
 	return calls
 }
 
-// Count says how often a call is among those made.
+// Count returns how often a call is in the list.
 func Count(calls []string, call string) int {
 	count := 0
 	for _, made := range calls {
@@ -271,7 +269,7 @@ func (w *World) tell(kind watch.EventType, o object) {
 	}
 }
 
-// admit counts a call and returns its error.
+// admit records a call and returns its error.
 func (w *World) admit(verb, resource string) error {
 	call := verb + " " + resource
 	w.calls = append(w.calls, call)
@@ -290,13 +288,13 @@ type worldSource struct {
 	world    *World
 	resource string
 	node     string
-	// secret is NAMESPACE/NAME of the only one that is of the source.
+	// secret is NAMESPACE/NAME of the only one in the source.
 	secret string
-	// wants, when set, says which pods are of the source.
+	// wants, if set, selects pods.
 	wants func(*corev1.Pod) bool
 }
 
-// slimming is a source whose lists hold what a real one's do.
+// slimming is a source whose lists are reduced like real ones.
 type slimming struct {
 	worldSource
 	slim func(runtime.Object)
@@ -340,7 +338,7 @@ func (s worldSource) selected() []object {
 	}, func(a, b object) int { return cmp.Compare(keyOf(a), keyOf(b)) })
 }
 
-// ListWithContext returns everything that is selected.
+// ListWithContext returns all selected objects.
 func (s worldSource) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if _, err := s.world.meet(ctx, "list "+s.resource); err != nil {
 		return nil, err
@@ -419,7 +417,7 @@ type worldWatch struct {
 	ended  bool
 }
 
-// stream sends everything there is, and the mark that says so.
+// stream sends all objects, and the bookmark after them.
 func (w *worldWatch) stream() {
 	for _, o := range w.source.selected() {
 		w.events <- watch.Event{Type: watch.Added, Object: o}

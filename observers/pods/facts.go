@@ -10,20 +10,19 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// facts compares the terminating pods of watched nodes with the journal's, node by
-// node. Pods that nobody has asked to end are not kept.
+// facts compares the terminating pods of watched nodes with the journal, node by node. It keeps no other pods.
 type facts struct {
 	differ *observers.Differ[*onNode]
-	// everywhere: a list of the pods of all nodes was seen and is kept up to date,
-	// so that a node that becomes watched is known already. The differ guards it.
+	// everywhere: a list of the pods of all nodes was read and is up to date, so that the pods of a newly watched
+	// node are known already. The differ guards it.
 	everywhere bool
 }
 
 // onNode are the terminating pods of one node, by UID.
 type onNode struct {
-	// uid of the node, empty while it is not watched.
+	// uid is the node's, empty while it is not watched.
 	uid string
-	// listed: a whole list was seen. Before, absence means nothing.
+	// listed: a complete list was read. Before that, a missing pod may exist.
 	listed bool
 	pods   map[string]kube.Pod
 }
@@ -46,7 +45,7 @@ func newFacts(known []Known) facts {
 	}).InOrder()}
 }
 
-// at returns the pods of a node, to be changed.
+// at returns the pods of a node, to change them.
 func at(all *compared, name string) *onNode {
 	n := all.Now[name]
 	if n == nil {
@@ -56,7 +55,7 @@ func at(all *compared, name string) *onNode {
 	return n
 }
 
-// watch sets the nodes whose pods are reported: UID by name.
+// watch sets the nodes whose pods are recorded: UID by name.
 func (f *facts) watch(all *compared, want map[string]string) {
 	for name, n := range all.Now {
 		if n.watched() && want[name] != n.uid {
@@ -85,14 +84,14 @@ func (f *facts) unwatch(all *compared, name string, n *onNode) {
 	all.Touch(name, time.Time{})
 }
 
-// forgetEmpty keeps nothing of a node that is not watched and has no pods.
+// forgetEmpty drops a node that is not watched and has no pods.
 func forgetEmpty(all *compared, name string) {
 	if n := all.Now[name]; n != nil && !n.watched() && len(n.pods) == 0 {
 		delete(all.Now, name)
 	}
 }
 
-// see takes a pod as it is now; asked is when it was asked to end.
+// see takes the present state of a pod; asked is when its deletion was requested.
 func see(all *compared, pod kube.Pod, asked time.Time) {
 	if pod.DeletionTimestamp.IsZero() {
 		return
@@ -106,7 +105,7 @@ func see(all *compared, pod kube.Pod, asked time.Time) {
 	all.Touch(pod.Node, asked)
 }
 
-// lose takes the news that a pod no longer exists.
+// lose records that a pod no longer exists.
 func lose(all *compared, name, uid string) {
 	n := all.Now[name]
 	if n == nil {
@@ -119,7 +118,7 @@ func lose(all *compared, name, uid string) {
 	}
 }
 
-// replace takes a whole list of a node's pods.
+// replace takes a complete list of a node's pods.
 func replace(all *compared, name string, pods []kube.Pod) {
 	n := at(all, name)
 	n.listed = true
@@ -133,7 +132,7 @@ func replace(all *compared, name string, pods []kube.Pod) {
 	all.Touch(name, time.Time{})
 }
 
-// replaceAll takes a whole list of all nodes' pods.
+// replaceAll takes a complete list of all nodes' pods.
 func (f *facts) replaceAll(all *compared, pods map[string][]kube.Pod) {
 	f.everywhere = true
 	for _, name := range slices.Collect(maps.Keys(all.Now)) {
@@ -146,49 +145,48 @@ func (f *facts) replaceAll(all *compared, pods map[string][]kube.Pod) {
 	}
 }
 
-// narrow says that only watched nodes' pods are kept up to date from now on.
+// narrow sets that only pods of watched nodes are up to date from now on.
 func (f *facts) narrow(all *compared) {
 	f.everywhere = false
 	maps.DeleteFunc(all.Now, func(_ string, n *onNode) bool { return !n.watched() })
 }
 
-// tell implements [observers.Tell]. The pods of a node that is not watched, or not
-// the one that was, are gone as far as anybody looks.
+// tell implements [observers.Tell]. The pods of a node that is not watched, or was replaced, are recorded as gone.
 func tell(d observers.Difference[*onNode]) observers.Telling[*onNode] {
 	now := &onNode{}
 	if d.Now != nil {
 		now = *d.Now
 	}
 	var telling observers.Telling[*onNode]
-	told := &onNode{uid: now.uid, pods: make(map[string]kube.Pod)}
+	toRecord := &onNode{uid: now.uid, pods: make(map[string]kube.Pod)}
 	for _, was := range d.Was {
 		for _, uid := range slices.Sorted(maps.Keys(was.pods)) {
 			_, exists := now.pods[uid]
 			if was.uid != now.uid || now.listed && !exists {
 				telling.Drafts = append(telling.Drafts, gone(d.Key, was.uid, was.pods[uid]))
 			} else {
-				told.pods[uid] = was.pods[uid]
+				toRecord.pods[uid] = was.pods[uid]
 			}
 		}
 	}
 	if now.watched() {
-		telling.Drafts = append(telling.Drafts, now.news(d.Key, told)...)
+		telling.Drafts = append(telling.Drafts, now.news(d.Key, toRecord)...)
 	}
-	if len(told.pods) > 0 {
-		telling.Told = []*onNode{told}
+	if len(toRecord.pods) > 0 {
+		telling.Told = []*onNode{toRecord}
 	}
 	return telling
 }
 
-// news tells of the pods that were not told of yet, or not as they are.
-func (n *onNode) news(name string, told *onNode) []journal.Draft {
+// news returns drafts for the pods that are not recorded yet, or have changed.
+func (n *onNode) news(name string, toRecord *onNode) []journal.Draft {
 	var drafts []journal.Draft
 	for _, uid := range slices.Sorted(maps.Keys(n.pods)) {
 		pod := n.pods[uid]
-		was, ok := told.pods[uid]
+		was, ok := toRecord.pods[uid]
 		if !ok || !was.DeletionTimestamp.Equal(pod.DeletionTimestamp) {
 			drafts = append(drafts, terminating(name, n.uid, pod))
-			told.pods[uid] = pod
+			toRecord.pods[uid] = pod
 		}
 	}
 	return drafts

@@ -12,39 +12,39 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Actor is under whom facts of pods are recorded.
+// Actor is recorded with facts of pods.
 const Actor = "observer/pod"
 
 // Options of [New].
 type Options struct {
 	// On returns the source of the Pods on a node; of all Pods for "".
 	On func(node string) kube.Source
-	// Known are the pods that the journal says are terminating.
+	// Known are the terminating pods according to the journal.
 	Known []Known
 }
 
-// Known is what the journal knows of the pods on one node.
+// Known has the pods on one node according to the journal.
 type Known struct {
 	Node, NodeUID string
 	// Terminating are those recorded as terminating and not as gone.
 	Terminating []journal.PodRef
 }
 
-// Source tells of pods on lost nodes that were asked to end.
+// Source is the source of terminating pods on lost nodes.
 type Source struct {
 	on      func(node string) kube.Source
 	facts   facts
 	changed chan struct{}
 
 	mu sync.Mutex
-	// want are the nodes whose pods matter, UID by name; nil until somebody says.
+	// want are the nodes whose pods are watched, UID by name; nil until Follow is called.
 	want map[string]string
 	look bool
 }
 
 var _ observers.Follower = (*Source)(nil)
 
-// New returns a source that looks nowhere until [Source.Follow] says where.
+// New returns a source that watches nothing until [Source.Follow] is called.
 func New(options Options) *Source {
 	return &Source{on: options.On, facts: newFacts(options.Known), changed: make(chan struct{}, 1)}
 }
@@ -63,12 +63,10 @@ func (s *Source) Look() {
 	s.signal()
 }
 
-// Follow watches pods on the nodes that are lost. The pods reported on a node that
-// no longer is are recorded as gone.
+// Follow watches pods on the lost nodes. Pods on a node that is no longer lost are recorded as gone.
 func (s *Source) Follow(things iter.Seq[observers.Thing]) { s.set(Lost(things)) }
 
-// Lost returns the nodes whose pods are worth watching, UID by name: those that
-// are unreachable, and that the machine has noticed so.
+// Lost returns the nodes whose pods to watch, UID by name: unreachable nodes whose machine has noticed that.
 func Lost(things iter.Seq[observers.Thing]) map[string]string {
 	lost := make(map[string]string)
 	for thing := range things {
@@ -80,13 +78,13 @@ func Lost(things iter.Seq[observers.Thing]) map[string]string {
 	return lost
 }
 
-// reachability is what is asked of what a node's machine keeps.
+// reachability is the interface to a node machine's state.
 type reachability interface {
 	// Lost reports whether the node is unreachable by its last facts.
 	Lost() bool
 }
 
-// noticed reports whether a node's machine is in a state that follows its loss.
+// noticed reports whether a node's machine is in a state after its loss.
 func noticed(state string) bool {
 	switch state {
 	case "Unknown", "Clearing", "Cleared", "Purging":
@@ -95,8 +93,7 @@ func noticed(state string) bool {
 	return false
 }
 
-// set says on which nodes pods matter. It does not block on the API and costs
-// little when nothing changed.
+// set sets the nodes whose pods are watched. It does not wait for the API, and is cheap without a change.
 func (s *Source) set(nodes map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

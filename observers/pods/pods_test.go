@@ -171,7 +171,7 @@ func TestAForbiddenPodWatchIsPolled(t *testing.T) {
 		b.Put(pod("x/p", "p", "a", terminating(time.Now())))
 		b.Pass(61 * time.Second)
 		b.Wrote("pod.terminating x/p p on a 1 ends 00:00:30")
-		want := []string{`pods: watch is forbidden; polled every 1m0s instead (pods is forbidden: RBAC says no)`}
+		want := []string{`pods: watch is forbidden; EKCO polls every 1m0s (pods is forbidden: RBAC says no)`}
 		if diff := cmp.Diff(want, b.Absent()); diff != "" {
 			b.Errorf("Absent (-want +got):\n%s", diff)
 		}

@@ -12,15 +12,13 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// maxWatches is up to how many nodes have a watch of their own. Beyond, one
-// watch of all pods serves all nodes: by then most of the cluster's pods are of
-// interest anyway, and one stream costs less than hundreds. Each open watch
-// takes about 35 KiB and four goroutines here (measured), and a place in the API
-// server's cache of watchers. What is kept is the same, the terminating pods.
+// maxWatches is the largest number of nodes with separate watches. Beyond it, one watch of all pods serves all nodes:
+// then most of the cluster's pods are on lost nodes anyway, and one stream costs less than hundreds. Each open watch
+// takes about 35 KiB and four goroutines here (measured), and a place in the API server's cache of watchers. EKCO
+// keeps the same terminating pods in both cases.
 const maxWatches = 50
 
-// watches keeps one feed for each lost node, or one for all. It is used by one
-// goroutine.
+// watches has one feed for each lost node, or one for all. Only one goroutine uses it.
 type watches struct {
 	on      func(node string) kube.Source
 	facts   *facts
@@ -44,7 +42,7 @@ func newWatches(on func(node string) kube.Source, facts *facts, to *observers.Re
 	return &watches{on: on, facts: facts, to: to, feeds: make(map[string]watch)}
 }
 
-// wait waits until no feed runs any more.
+// wait waits until no feed runs.
 func (w *watches) wait() { w.running.Wait() }
 
 func (w *watches) look() {
@@ -53,7 +51,7 @@ func (w *watches) look() {
 	}
 }
 
-// arrange brings the feeds in line with the nodes wanted.
+// arrange starts and stops feeds for the wanted nodes.
 func (w *watches) arrange(ctx context.Context, want map[string]string) {
 	wide := w.wide(len(want))
 	for name, feed := range w.feeds {
@@ -77,8 +75,8 @@ func (w *watches) arrange(ctx context.Context, want map[string]string) {
 	}
 }
 
-// wide reports whether to watch all pods at once. It changes back only at half
-// the bound, so that nodes that come and go do not make it change all the time.
+// wide reports whether to watch all pods with one watch. It changes back only at half the limit, so that flapping
+// nodes do not cause constant changes.
 func (w *watches) wide(lost int) bool {
 	if _, already := w.feeds[allNodes]; already {
 		return lost > maxWatches/2
@@ -108,12 +106,12 @@ func (w *watches) stop(node string) {
 	delete(w.feeds, node)
 }
 
-// sink takes the Pods of one node, or of all nodes.
+// sink receives the Pods of one node, or of all nodes.
 type sink struct {
 	facts *facts
 	// node is empty for all nodes.
 	node string
-	// closed sinks take nothing more; the differ guards it.
+	// A closed sink ignores everything; the differ guards closed.
 	closed bool
 }
 
@@ -167,8 +165,7 @@ func (s *sink) close() {
 	s.facts.differ.Change(func(*compared) { s.closed = true })
 }
 
-// askedToEnd returns when a pod was asked to end: its deletion timestamp is
-// that plus the grace period.
+// askedToEnd returns when a pod's deletion was requested: its deletion timestamp minus the grace period.
 func askedToEnd(pod kube.Pod) time.Time {
 	if pod.DeletionTimestamp.IsZero() {
 		return time.Time{}

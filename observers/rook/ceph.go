@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Ceph is what is asked of Ceph. None of it needs a mgr.
+// Ceph has the commands for the facts. None of them needs a mgr.
 type Ceph interface {
 	Tree(ctx context.Context) (ceph.Tree, error)
 	Pools(ctx context.Context) ([]ceph.Pool, error)
@@ -20,11 +20,11 @@ type Ceph interface {
 	Version(ctx context.Context) (ceph.Version, error)
 }
 
-// errFSID says that Ceph answered without saying which cluster it is.
-var errFSID = errors.New("ceph osd dump has no fsid, so that it cannot be told which cluster it is")
+// errFSID is the error if Ceph did not report its cluster's id.
+var errFSID = errors.New("ceph osd dump has no fsid, so the cluster is unknown")
 
-// askCeph puts all questions at once, so that those with the same answer share it. That a pod or
-// a Deployment was not found says nothing of Ceph, so that the error is not one that does.
+// askCeph runs all commands at the same time, so that those with the same answer share it. Its error never is a
+// kube.ErrNotFound: a missing pod or Deployment does not mean that Ceph does not exist.
 func askCeph(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 	var tree ceph.Tree
 	var pools []ceph.Pool
@@ -38,7 +38,7 @@ func askCeph(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 		func() { version, versionErr = of.Version(ctx) },
 	)
 	if !errors.Is(versionErr, ceph.ErrUnavailable) && ctx.Err() == nil {
-		versionErr = nil // it did answer; a vendor may call it whatever they like
+		versionErr = nil // it answered; vendors may use any version text
 	}
 	switch err := cmp.Or(treeErr, poolsErr, healthErr, versionErr); {
 	case err != nil:
@@ -49,7 +49,7 @@ func askCeph(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 	return cephFacts(tree, pools, health, version), nil
 }
 
-// cephFacts reduces what Ceph said.
+// cephFacts reduces Ceph's answers to facts.
 func cephFacts(tree ceph.Tree, pools []ceph.Pool, health ceph.Health, version ceph.Version) journal.RookFacts {
 	facts := &journal.CephFacts{Health: string(health.Status), Occupied: tree.Occupied()}
 	if version != (ceph.Version{}) {

@@ -9,14 +9,14 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Changes has the custom resources and Ceph looked at when EKCO has changed something of them. The zero Changes is
-// ready for use; it is safe for concurrent use.
+// Changes triggers reads of the custom resources and of Ceph after EKCO has changed them. The zero Changes is ready
+// for use; it is safe for concurrent use.
 type Changes struct {
 	observers.Nudge
 	made atomic.Uint64
 }
 
-// Look has them looked at because EKCO changed something.
+// Look triggers them because EKCO changed something.
 func (c *Changes) Look() {
 	c.made.Add(1)
 	c.Nudge.Look()
@@ -30,10 +30,9 @@ func (c *Changes) count() uint64 {
 	return c.made.Load()
 }
 
-// steady keeps the generation from being a fact that changes by itself: the CRDs of Rook 1.0 have
-// it count what Rook writes into the status as well. The generation stays the one with which what
-// EKCO reads was last seen to become otherwise, or with which EKCO looked after a change of its
-// own: who undoes that at once leaves nothing otherwise but the generation.
+// steady prevents that the generation alone is a change: in the CRDs of Rook 1.0 it also counts changes of the
+// status. The recorded generation stays until other facts change, or EKCO reads after its own change: if another
+// client undoes that immediately, only the generation differs.
 func (c *Changes) steady(get func(context.Context) (journal.RookFacts, error)) func(context.Context) (journal.RookFacts, error) {
 	var last journal.RookFacts
 	var seen uint64

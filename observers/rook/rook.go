@@ -1,7 +1,6 @@
-// Package rook is where facts of Rook's storage come from. Of its custom resources only "get"
-// is granted, and Ceph has nothing to watch: each is asked now and then, and at once when EKCO
-// has changed something; Ceph also when a pod of an OSD changes. It is asked only while there
-// is a CephCluster.
+// Package rook is the source of facts about Rook's storage. EKCO has only "get" permission for its custom resources,
+// and Ceph has no watch: it polls each, and reads immediately after EKCO has changed something, and Ceph also when a
+// pod of an OSD changes. It asks Ceph only while there is a CephCluster.
 package rook
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Machine is the name of the machine that the facts are for.
+// Machine is the machine of the facts.
 const Machine = "rook"
 
 // Options of [New].
@@ -30,42 +29,39 @@ type Options struct {
 	Ceph Ceph
 	// OSDPods are the pods of the OSDs.
 	OSDPods kube.Source
-	// Pools are the custom resources with pools that EKCO looks after.
+	// Pools are the custom resources with the pools that EKCO manages.
 	Pools []journal.Subject
-	// Former are those that the journal has, and the configuration has not.
+	// Former are those in the journal that are no longer in the configuration.
 	Former []journal.Subject
-	// Changes are told of what EKCO changes of the custom resources, and by command of Ceph; nil where it changes nothing.
+	// Changes triggers reads after EKCO's changes of custom resources and of Ceph; nil if EKCO changes nothing.
 	Changes *Changes
-	// Known returns what the journal has of a subject, by its name.
+	// Known returns the facts in the journal of a subject, by name.
 	Known func(journal.Subject) map[string]journal.RookFacts
-	// CephInterval is how long Ceph is not asked at rest at least; default is about the
-	// observers' PollInterval.
+	// CephInterval is the shortest interval of polling Ceph; default is about the observers' PollInterval.
 	CephInterval time.Duration
-	// Off, unless empty, says which setting keeps EKCO from looking at all.
+	// Off is the setting that switches everything off, or "".
 	Off string
 }
 
-// cephTimeout is longer than a command of ceph may take, so that it is the command that says why
-// there is no answer.
+// cephTimeout is longer than the timeout of a ceph command, so that the command's error says why there is no answer.
 const cephTimeout = 20 * time.Second
 
-// apart is how far apart looks at a custom resource are at least.
+// apart is the shortest time between two reads of a custom resource.
 const apart = time.Second
 
-// whileGrowing is how often at once the journal is told of Ceph: as it gets OSDs, and copies are
-// made, what it says of itself changes with nearly every look, and the next host is not to wait for
-// a minute.
+// whileGrowing is how many changes of Ceph are recorded immediately: while it gets OSDs and copies data, its state
+// changes with nearly every read, and the next host must not wait for a minute.
 const whileGrowing = 60
 
-// bootTime is how long an OSD may take from when its pod runs until Ceph calls it up: it opens its
-// disk, and catches up with the map. Until then it is looked for every bootLooks.
+// bootTime is how long an OSD may take from the start of its pod until Ceph reports it up: it opens its disk, and
+// catches up with the map. Until then Ceph is asked every bootLooks.
 const (
 	bootTime  = 30 * time.Second
 	bootLooks = 5 * time.Second
 )
 
-// New returns a source of each custom resource; and one of Ceph, with one that has it asked when
-// OSDs come and go. All but the pods are asked when EKCO has changed something.
+// New returns a source for each custom resource; and one for Ceph, with one that triggers it when OSDs start and
+// stop. All but the pods are read after EKCO has changed something.
 func New(options Options) (resources, ofCeph []observers.Source) {
 	p := &presence{}
 	if len(options.Known(journal.RookCluster)) > 0 {
@@ -93,7 +89,7 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 	}
 	for _, of := range options.Former {
 		former := options
-		former.Off = cmp.Or(options.Off, "it is not among the pools of the configuration any more")
+		former.Off = cmp.Or(options.Off, "it is no longer in the configuration")
 		resources = append(resources, former.source(of, nil))
 	}
 	if options.Changes != nil {
@@ -109,7 +105,7 @@ func New(options Options) (resources, ofCeph []observers.Source) {
 	return resources, ofCeph
 }
 
-// atMost returns the interval of a poll, which may come a tenth early, that is never shorter.
+// atMost returns the interval of a poll, which may be a tenth early, so that it is never shorter than often.
 func atMost(often time.Duration) time.Duration { return often + (often+8)/9 }
 
 func (o Options) source(of journal.Subject, get func(context.Context) (journal.RookFacts, error)) observers.Source {
@@ -122,12 +118,12 @@ func (o Options) polled(of journal.Subject, get func(context.Context) (journal.R
 	return observers.PolledOne[journal.RookFacts]{
 		Machine: Machine, Subject: of, Known: o.Known(of), Off: o.Off, Get: get,
 		UID: func(facts journal.RookFacts) string { return facts.UID },
-		// Somebody may change their mind as often as they like, and so may an OSD.
+		// A client may change these settings at any rate, and so may an OSD change its state.
 		Allowance: observers.Allowance{Burst: 10, Every: time.Minute},
 	}
 }
 
-// presence is whether there is a CephCluster.
+// presence knows whether there is a CephCluster.
 type presence struct {
 	is      atomic.Int32
 	changed func()
@@ -136,11 +132,11 @@ type presence struct {
 const (
 	missing int32 = iota
 	there
-	// unseen: EKCO may not look, which says nothing of what there is.
+	// unseen: EKCO may not read it, so this is unknown.
 	unseen
 )
 
-// read takes over what a look at the CephCluster came to. Any other failure says nothing.
+// read takes the result of a read of the CephCluster. It ignores other failures.
 func (p *presence) read(err error) {
 	now := there
 	switch sentinel := kube.Sentinel(err); {
@@ -157,13 +153,13 @@ func (p *presence) read(err error) {
 	}
 }
 
-// lacks says why Ceph is not to be asked.
+// lacks returns why Ceph is not asked, or nil.
 func (p *presence) lacks() error {
 	switch p.is.Load() {
 	case missing:
 		return fmt.Errorf("%w: there is no CephCluster %s", kube.ErrNotFound, journal.RookCluster.Name)
 	case unseen:
-		return fmt.Errorf("%w: CephCluster %s may not be read", observers.ErrAbsent, journal.RookCluster.Name)
+		return fmt.Errorf("%w: EKCO may not read CephCluster %s", observers.ErrAbsent, journal.RookCluster.Name)
 	}
 	return nil
 }

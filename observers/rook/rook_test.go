@@ -268,7 +268,7 @@ func TestAPoolThatIsNotConfiguredAnyMoreIsGone(t *testing.T) {
 			return known(of)
 		}
 	}, (*estate).install, func(e *estate) {
-		e.WroteThings(clusterFacts, poolFacts, "CephBlockPool rook-ceph/oldpool uid-old gone: it is not among the pools of the configuration any more", cephFacts)
+		e.WroteThings(clusterFacts, poolFacts, "CephBlockPool rook-ceph/oldpool uid-old gone: it is no longer in the configuration", cephFacts)
 		e.Pass(time.Hour)
 		e.WroteThings()
 	})

@@ -1,6 +1,5 @@
-// Package rookpods is where facts of what Rook gives its pods come from. None of it may be
-// watched: each is read now and then, and at once when EKCO has changed it, and only while
-// there is a CephCluster.
+// Package rookpods is the source of facts about the settings of Rook's pods. EKCO may not watch these objects: it
+// reads each at intervals, and immediately after it has changed one, and only while there is a CephCluster.
 package rookpods
 
 import (
@@ -17,21 +16,20 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Machine is the name of the machine that the facts are for.
+// Machine is the machine of the facts.
 const Machine = "rook-pods"
 
-// Options of [New]. The fields that end in Off say, unless empty, which setting keeps EKCO from
-// looking.
+// Options of [New]. The fields that end in Off are the settings that switch a part off, or "".
 type Options struct {
 	Pods *rook.Pods
-	// Filesystem is the name of the CephFilesystem; with "" there is none.
+	// Filesystem is the name of the CephFilesystem; "" if there is none.
 	Filesystem                  string
 	CSIOff, MDSOff, PriorityOff string
-	// Known returns what the journal has of things of these kinds.
+	// Known returns the facts in the journal about things of these kinds.
 	Known func(kinds ...string) map[journal.Subject]journal.RookPodsFacts
 }
 
-// New returns the sources. One of which nothing is to be seen and nothing is known is left out.
+// New returns the sources. It leaves out those without anything to read or known.
 func New(o Options) []observers.Source {
 	in := &installed{pods: o.Pods}
 	sources := []observers.Source{o.one(in, journal.RookOperatorConfig, o.CSIOff)}
@@ -45,7 +43,7 @@ func New(o Options) []observers.Source {
 	return sources
 }
 
-// allowance bounds what somebody may do who changes a workload again and again.
+// allowance limits the records about a workload that a client changes again and again.
 var allowance = observers.Allowance{Burst: 6, Every: 10 * time.Minute}
 
 func (o Options) one(in *installed, of journal.Subject, off string) observers.Source {
@@ -66,14 +64,14 @@ func (o Options) one(in *installed, of journal.Subject, off string) observers.So
 	})
 }
 
-// workloads is a source of all workloads that are to have a priority class.
+// workloads is the source of all workloads that need a priority class.
 func (o Options) workloads(in *installed, known map[journal.Subject]journal.RookPodsFacts) observers.Source {
 	source := observers.Polled[workload]{
 		Noun: noun(o.PriorityOff, known), Name: "workloads of Rook", OfAPI: o.PriorityOff == "",
 		Ask: func(ctx context.Context) (map[string]workload, error) {
 			switch _, err := in.look(ctx); {
 			case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-				return nil, nil // without Rook there is none
+				return nil, nil // without Rook there are no workloads
 			case err != nil:
 				return nil, err
 			}
@@ -87,7 +85,7 @@ func (o Options) workloads(in *installed, known map[journal.Subject]journal.Rook
 	return observers.Poll(source)
 }
 
-// workload is one with what it is.
+// workload is a workload with its facts.
 type workload struct {
 	subject journal.Subject
 	facts   journal.RookPodsFacts
@@ -107,7 +105,7 @@ func noun(off string, known map[journal.Subject]journal.RookPodsFacts) observers
 		Observed: func(_ string, w workload) journal.Draft {
 			facts, err := json.Marshal(w.facts)
 			if err != nil {
-				panic(err) // no value of facts cannot be encoded
+				panic(err) // facts can always be encoded
 			}
 			return draft(journal.TypeThingObserved, w, journal.ThingObserved{Machine: Machine, Facts: facts})
 		},
@@ -134,11 +132,10 @@ func draft(event journal.Type, w workload, payload journal.Payload) journal.Draf
 	return journal.Draft{Type: event, Actor: "observer/" + Machine, Subject: w.subject, Payload: payload}
 }
 
-// believed is how long what was found of Rook is believed, so that sources which each look once
-// a minute ask for it about once a minute together.
+// believed is how long the state of Rook is reused, so that sources with an interval of a minute share one read.
 const believed = 30 * time.Second
 
-// installed has the sources ask for Rook together.
+// installed lets the sources share the state of Rook.
 type installed struct {
 	pods *rook.Pods
 
@@ -148,7 +145,7 @@ type installed struct {
 	at    time.Time
 }
 
-// look returns what there is of Rook. That nobody could tell is not remembered.
+// look returns the state of Rook. It does not keep the result of a failure.
 func (i *installed) look(ctx context.Context) (rook.Installed, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

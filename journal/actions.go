@@ -15,41 +15,41 @@ const (
 	ActionPurgeNode ActionKind = "purge-node"
 )
 
-// ActionRequested opens an action. Its subject is the object acted on, its
-// action id is new, and its cause is the event that led to the decision.
+// ActionRequested opens an action. Its subject is the object to change, its action id is new, and its cause is the
+// event that caused the decision.
 type ActionRequested struct {
 	Kind ActionKind `json:"kind"`
-	// Reason is for people: why the action is wanted.
+	// Reason says why, for people.
 	Reason string `json:"reason"`
-	// Force lets a manual action go past preflights that may be forced.
+	// Force lets a manual action continue past preflights that can be forced.
 	Force bool `json:"force,omitempty"`
-	// Manual is set when a person asked.
+	// Manual is set if a person requested it.
 	Manual bool `json:"manual,omitempty"`
-	// DryRun actions record each step without its effect.
+	// DryRun is set if steps are recorded without their effects.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Input is what the kind needs to be planned, in a type of the kind's own, or a
-	// [json.RawMessage] of it; nil if it needs nothing. [InputOf] reads it.
+	// Input is what planning needs, in the kind's own type or as a [json.RawMessage] of it; nil if it needs nothing.
+	// [InputOf] reads it.
 	Input any `json:"input,omitempty"`
-	// Change is what the action shall change, where somebody else may change it back.
+	// Change is the change that the action makes, if another program may undo it.
 	Change *Change `json:"change,omitempty"`
 }
 
-// Change is a value that EKCO wants otherwise.
+// Change is a value that EKCO changes.
 type Change struct {
-	// Key tells one change of a thing from its others, whatever the words.
+	// Key identifies one change of a thing, whatever the other fields say.
 	Key string `json:"key"`
-	// Field names what is changed, From and To its values, for people.
+	// Field names the changed field, From and To its values, for people.
 	Field string `json:"field"`
 	From  string `json:"from"`
 	To    string `json:"to"`
-	// Parts are what it is made of, where somebody may undo some of them and not others, and
-	// what else there is to change may differ each time: each counts by itself then.
+	// Parts are the parts of the change, if another program may undo some of them and the parts may differ each time:
+	// each counts separately then.
 	Parts []string `json:"parts,omitempty"`
-	// Pauses is how often EKCO has waited, because somebody keeps changing it back.
+	// Pauses is how often EKCO has paused because another program keeps undoing it.
 	Pauses int `json:"pauses,omitempty"`
 }
 
-// PodRef names a pod beyond doubt.
+// PodRef identifies a pod.
 type PodRef struct {
 	Namespace         string    `json:"namespace"`
 	Name              string    `json:"name"`
@@ -57,22 +57,21 @@ type PodRef struct {
 	DeletionTimestamp time.Time `json:"deletion_timestamp"`
 }
 
-// ActionRefused answers a request that policy does not admit. The event has no
-// action id, because no action came of it.
+// ActionRefused answers a request that policy refuses. It has no action id, because there is no action.
 type ActionRefused struct {
 	Kind   ActionKind `json:"kind"`
 	Rule   string     `json:"rule"`
 	Reason string     `json:"reason"`
 }
 
-// Plan fixes what an action does, and every fact it needs to finish. Nothing
-// is looked up later on an object that the action itself destroys.
+// Plan fixes what an action does, with every fact it needs to finish: it never reads them later from an object that
+// it destroys.
 type Plan struct {
 	// Facts are the captured facts, in the shape the action kind defines.
 	Facts json.RawMessage `json:"facts,omitempty"`
 	Steps []PlannedStep   `json:"steps"`
-	// Undo are the steps that take back what others did, if the action is cancelled
-	// before its point of no return; see [ActionRecord.ToUndo].
+	// Undo are the steps that undo others if the action is cancelled before its point of no return; see
+	// [ActionRecord.ToUndo].
 	Undo []PlannedStep `json:"undo,omitempty"`
 }
 
@@ -81,41 +80,36 @@ type PlannedStep struct {
 	// ID is unique in the plan, for example "delete-node" or
 	// "delete-pod default/web-0".
 	ID string `json:"id"`
-	// Does is the kind of step, which selects the code that runs it.
+	// Does is the kind of step, which selects its code.
 	Does string `json:"does"`
-	// Input is what the step needs, in the shape its kind defines.
+	// Input is the input of the step, in the type of its kind.
 	Input json.RawMessage `json:"input,omitempty"`
-	// After lists the ids of steps that must be done before. Steps that do not
-	// depend on one another may run at once.
+	// After lists the ids of the steps that must be done first. Independent steps may run at the same time.
 	After []string `json:"after,omitempty"`
-	// Preflights are run before the step, also when it is repeated.
+	// Preflights run before the step, also before a retry.
 	Preflights []string `json:"preflights,omitempty"`
-	// Irreversible marks the point of no return: once such a step has started,
-	// the action goes only forward.
+	// Irreversible marks the point of no return: once such a step has started, the action cannot be cancelled.
 	Irreversible bool `json:"irreversible,omitempty"`
-	// Timeout bounds one attempt.
+	// Timeout limits one attempt.
 	Timeout Duration `json:"timeout"`
-	// Tries is how many failed attempts stall the action, if the last one had begun; zero means the configured
-	// number.
+	// Tries is how many failed attempts stall the action; zero means the configured number. An attempt that did not
+	// begin does not stall it.
 	Tries int `json:"tries,omitempty"`
-	// MayWaitFor names the preflight that the step may wait for as long as it
-	// takes; see [ActionRecord.Deferred].
+	// MayWaitFor names the preflight that the step may wait for without limit; see [ActionRecord.Deferred].
 	MayWaitFor string `json:"may_wait_for,omitempty"`
-	// Undoes is the id of the step that this one takes back. Only those in
-	// [Plan.Undo] have it.
+	// Undoes is the id of the step that this one undoes. Only steps in [Plan.Undo] have it.
 	Undoes string `json:"undoes,omitempty"`
 	// MayAlsoWaitFor are further such preflights.
 	MayAlsoWaitFor []string `json:"may_also_wait_for,omitempty"`
-	// Domains are what the step takes for itself while it is under way: no step of
-	// another action that takes one of them is under way meanwhile.
+	// Domains are locks that the step holds while it runs: no step of another action runs with one of them at the
+	// same time.
 	Domains []string `json:"domains,omitempty"`
-	// KeepsDomains makes it keep them between a failed attempt and the next, until
-	// its proof is observed, for at most Timeout in one go.
+	// KeepsDomains makes it hold the locks between a failed attempt and the next, until it is verified, for at most
+	// Timeout without a break.
 	KeepsDomains bool `json:"keeps_domains,omitempty"`
 }
 
-// MayWait reports whether the step may wait for the preflight as long as it
-// takes.
+// MayWait reports whether the step may wait for the preflight without limit.
 func (s PlannedStep) MayWait(preflight string) bool {
 	return preflight != "" && (preflight == s.MayWaitFor || slices.Contains(s.MayAlsoWaitFor, preflight))
 }
@@ -128,32 +122,30 @@ type ActionPlanned struct {
 // ActionAdopted opens an action that another journal planned.
 type ActionAdopted struct {
 	Record ActionRecord `json:"record"`
-	// JournalID is the journal the action was mirrored from.
+	// JournalID is the journal whose mirror had the action.
 	JournalID string `json:"journal_id"`
-	// Continues is set when the record goes on from the one that this journal has, and replaces it.
+	// Continues is set if the record continues the one in this journal, and replaces it.
 	Continues bool `json:"continues,omitempty"`
 }
 
-// ActionWarned says that a preflight had doubts and the action went on.
+// ActionWarned says that a preflight warned and the action continued.
 type ActionWarned struct {
 	Preflight string `json:"preflight"`
 	Warning   string `json:"warning"`
-	// Key names what the warning is about. Who answered it answered every warning of
-	// the preflight with that key. It is empty for a preflight that warns of one thing
-	// only, and in events of versions before keys.
+	// Key identifies the warning. An answer applies to every warning of the preflight with this key. It is empty for
+	// a preflight with only one warning, and in events of earlier versions.
 	Key string `json:"key,omitempty"`
 	// Answer is "yes" (asked on a terminal), "--yes", "--force", "no terminal" or
 	// [AnswerAutomatic].
 	Answer string `json:"answer"`
 }
 
-// AnswerAutomatic is the answer where no person is concerned: EKCO goes on by
-// itself, for the reason that the warning gives.
+// AnswerAutomatic is the answer if no person is asked: EKCO continues for the reason in the warning.
 const AnswerAutomatic = "automatic"
 
-// ActionHeld says why an action waits. It is tried again without being asked.
+// ActionHeld says why an action waits. EKCO retries it automatically.
 type ActionHeld struct {
-	// Preflight is the check that failed.
+	// Preflight is the one that holds it.
 	Preflight string `json:"preflight"`
 	// Step is the step that waits.
 	Step   string `json:"step,omitempty"`
@@ -174,12 +166,12 @@ type ActionReleased struct {
 	Step      string `json:"step,omitempty"`
 }
 
-// ActionLeft says that something the action was to remove is another's now. The
-// action leaves it alone for good, whatever it looks like later.
+// ActionLeft says that another owner now has something that the action was to remove. The action never removes it,
+// even if it changes again.
 type ActionLeft struct {
 	// What names the thing, such as "osd.12".
 	What string `json:"what"`
-	// Reason says whose it is, and how that is known.
+	// Reason says who the owner is, and how EKCO knows.
 	Reason string `json:"reason"`
 }
 
@@ -189,26 +181,26 @@ type StepStarted struct {
 	Attempt int    `json:"attempt"`
 }
 
-// StepNoted carries what a step that is under way must know if it is interrupted: how far
-// it has come, for example. Until the step ends these are its outputs.
+// StepNoted records what a running step must know after an interruption, for example its progress. They are its
+// outputs until it ends.
 type StepNoted struct {
 	Step    string          `json:"step"`
 	Attempt int             `json:"attempt"`
 	Outputs json.RawMessage `json:"outputs"`
-	// Progress is set when the step is further than it ever was: then what failed before does
-	// not count against its budget any more.
+	// Progress is set if the step is further than ever before: then earlier failures no longer count against its
+	// budget.
 	Progress bool `json:"progress,omitempty"`
 }
 
-// StepDone says that the proof was observed.
+// StepDone says that the effect was verified.
 type StepDone struct {
 	Step    string `json:"step"`
 	Attempt int    `json:"attempt"`
-	// Outputs are what later steps and people need of the result.
+	// Outputs are results for later steps and people.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// AlreadyDone is set when the proof held before any effect of this attempt.
+	// AlreadyDone is set if the effect was there before this attempt.
 	AlreadyDone bool `json:"already_done,omitempty"`
-	// DryRun is set when there was no effect and no proof.
+	// DryRun is set if there was no effect to verify.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
@@ -217,26 +209,24 @@ type StepFailed struct {
 	Step    string `json:"step"`
 	Attempt int    `json:"attempt"`
 	Error   string `json:"error"`
-	// NextTry is when the step is attempted again; zero when the retry budget
-	// is spent.
+	// NextTry is the time of the next attempt; zero if the retry budget is used up.
 	NextTry time.Time `json:"next_try,omitzero"`
-	// Outputs are what is known of the result so far, where the step is about many things.
-	// Nil leaves what an earlier attempt knew.
+	// Outputs are the results so far, for a step about many objects. Nil keeps those of an earlier attempt.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// Waits is set when the attempt did what could be done, and the rest has to wait
-	// for something. It does not count against the budget.
+	// Waits is set if the attempt did all it could, and the rest must wait for something. It does not count against
+	// the budget.
 	Waits bool `json:"waits,omitempty"`
-	// Again names an earlier step that has to be done once more before this one can go on.
+	// Again names an earlier step that must run again before this one can continue.
 	Again string `json:"again,omitempty"`
-	// CutShort is set when the attempt did not fail: its action was cancelled, or is no
-	// longer needed. Earlier versions do not set it.
+	// CutShort is set if the attempt did not fail: its action was cancelled, or is no longer needed. Earlier versions
+	// do not set it.
 	CutShort bool `json:"cut_short,omitempty"`
-	// Worse is set when the attempt left its node worse off: for example, what it restarted did not come
-	// back. Earlier versions do not set it.
+	// Worse is set if the attempt left its node in a worse state: for example, a component that it restarted does not
+	// run. Earlier versions do not set it.
 	Worse bool `json:"worse,omitempty"`
 }
 
-// ActionStalled says that an action's retry budget is spent.
+// ActionStalled says that an action's retry budget is used up.
 type ActionStalled struct {
 	Step   string `json:"step"`
 	Reason string `json:"reason"`
@@ -250,14 +240,14 @@ type ActionRetried struct {
 	Force bool `json:"force,omitempty"`
 }
 
-// ActionJoined says that a person asked for what an open action of another does
-// already. It sets [ActionRecord.Joined].
+// ActionJoined says that a person requested an open action that another actor requested before. It sets
+// [ActionRecord.Joined].
 type ActionJoined struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ActionCancelling asks an action to stop, and to take back what it did as far as
-// its plan says how. It has no effect on an action past its point of no return.
+// ActionCancelling requests an action to stop, and to undo its changes as planned. It has no effect past the action's
+// point of no return.
 type ActionCancelling struct {
 	Reason string `json:"reason"`
 }
@@ -267,19 +257,18 @@ type Outcome string
 
 // The outcomes.
 const (
-	// OutcomeDone: every step's proof was observed.
+	// OutcomeDone: the effect of every step was verified.
 	OutcomeDone Outcome = "done"
-	// OutcomePartial: all steps have ended, and the reason says what of the request is not done.
+	// OutcomePartial: all steps have ended, and the reason says what is not done.
 	OutcomePartial Outcome = "partial"
-	// OutcomeCancelled: it stopped before its point of no return because
-	// somebody asked.
+	// OutcomeCancelled: it stopped before its point of no return on request.
 	OutcomeCancelled Outcome = "cancelled"
-	// OutcomeAbandoned: it stopped before its point of no return because its
-	// reason went away, for example the node came back.
+	// OutcomeAbandoned: it stopped before its point of no return because it is no longer needed, for example since
+	// the node answers again.
 	OutcomeAbandoned Outcome = "abandoned"
-	// OutcomeDryRun: every step was recorded and none had an effect.
+	// OutcomeDryRun: every step was recorded without an effect.
 	OutcomeDryRun Outcome = "dry-run"
-	// OutcomeSuperseded: another EKCO finished it under another journal.
+	// OutcomeSuperseded: another EKCO finished it with another journal.
 	OutcomeSuperseded Outcome = "superseded"
 )
 
@@ -289,12 +278,10 @@ type ActionEnded struct {
 	Reason  string  `json:"reason,omitempty"`
 }
 
-// ActionStatus is a state of the action machine; package fsm owns its
-// transitions.
+// ActionStatus is a state of the action machine; package fsm defines its transitions.
 type ActionStatus string
 
-// ActionRecord is everything the journal says about one action, folded. It is
-// what an action is resumed from, and what the mirror keeps.
+// ActionRecord is the folded state of one action. EKCO resumes an action from it, and the mirror has it.
 type ActionRecord struct {
 	ID      string       `json:"id"`
 	Kind    ActionKind   `json:"kind"`
@@ -306,38 +293,35 @@ type ActionRecord struct {
 	Request     ActionRequested `json:"request"`
 	Planned     bool            `json:"planned,omitempty"`
 	Plan        Plan            `json:"plan,omitzero"`
-	// Steps holds the progress of every step that was ever started, by id.
+	// Steps has the progress of every step that ever started, by id.
 	Steps map[string]StepRecord `json:"steps,omitempty"`
 	// Holds are the holds in force, by step id ("" before the first step).
 	Holds map[string]ActionHeld `json:"holds,omitempty"`
-	// HeldSince is since when the preflight of each of them holds it, whatever its reason
-	// was meanwhile. A record of a version that did not keep it lacks some.
+	// HeldSince is when the present preflight of each hold began to hold, even if its reason has changed since.
+	// Records of earlier versions lack some.
 	HeldSince map[string]time.Time `json:"held_since,omitempty"`
-	// Left holds why things that the plan would remove are left alone, by name.
+	// Left says why the action leaves things that the plan would remove, by name.
 	Left map[string]string `json:"left,omitempty"`
-	// Joined is set once a person asked for what EKCO had begun by itself: policy
-	// warns then where it held.
+	// Joined is set once a person requested what EKCO had begun automatically: then policy warns and does not hold.
 	Joined bool `json:"joined,omitempty"`
-	// Stalled is set while the retry budget is spent.
+	// Stalled is set while the retry budget is used up.
 	Stalled *ActionStalled `json:"stalled,omitempty"`
-	// StalledAt is since when, if that is known.
+	// StalledAt is the time of that, if known.
 	StalledAt time.Time `json:"stalled_at,omitzero"`
-	// Cancelling is set once somebody, or the node's return, asked it to stop;
-	// CancellingBy is the actor, or empty in the record of a version that kept none.
+	// Cancelling is set once the action was requested to stop, by a person or because the node answers again.
+	// CancellingBy is the actor; empty in records of earlier versions.
 	Cancelling   *ActionCancelling `json:"cancelling,omitempty"`
 	CancellingBy string            `json:"cancelling_by,omitempty"`
-	// Warned are the warnings that somebody was told of and went past, newest last,
-	// at most 32.
+	// Warned are the recorded warnings with an answer, newest last, at most 32.
 	Warned []Warning `json:"warned,omitempty"`
-	// Forced are the holds that somebody went past who had been shown them.
+	// Forced are the holds that a person overrode after seeing them.
 	Forced []Forced `json:"forced,omitempty"`
 	// PastNoReturn is set once an irreversible step has started.
 	PastNoReturn bool `json:"past_no_return,omitempty"`
 	// Ended and EndedAt are set once the action is over.
 	Ended   *ActionEnded `json:"ended,omitempty"`
 	EndedAt time.Time    `json:"ended_at,omitzero"`
-	// Unreadable says which event of the action this EKCO does not understand.
-	// Such an action is held.
+	// Unreadable says which event of the action this EKCO cannot read. Such an action is held.
 	Unreadable string `json:"unreadable,omitempty"`
 	// LastSeq is the sequence number of the last event of the action.
 	LastSeq uint64 `json:"last_seq"`
@@ -346,25 +330,24 @@ type ActionRecord struct {
 // StepRecord is the progress of one step.
 type StepRecord struct {
 	Attempts int `json:"attempts"`
-	// Failures count against the retry budget: those since the last action.retried.
+	// Failures count against the retry budget; action.retried resets them.
 	Failures  int             `json:"failures,omitempty"`
 	StartedAt time.Time       `json:"started_at,omitzero"`
 	DoneAt    time.Time       `json:"done_at,omitzero"`
 	Outputs   json.RawMessage `json:"outputs,omitempty"`
 	LastError string          `json:"last_error,omitempty"`
 	NextTry   time.Time       `json:"next_try,omitzero"`
-	// Open is set between step.started and step.done or step.failed: the
-	// effect may or may not have happened.
+	// Open is set between step.started and step.done or step.failed: the effect may have happened.
 	Open bool `json:"open,omitempty"`
-	// Worse is set once one of its attempts left the node worse off, until the step is done: an attempt that failed for
-	// another reason says nothing of that. WorseError is how that one failed.
+	// Worse is set after an attempt left the node in a worse state, until the step is done: later failures do not
+	// reset it. WorseError is the error of that attempt.
 	Worse      bool   `json:"worse,omitempty"`
 	WorseError string `json:"worse_error,omitempty"`
-	// KeptFrom is since when a step keeps its domains; see [PlannedStep.KeepsDomains].
+	// KeptFrom is since when a step keeps its locks; see [PlannedStep.KeepsDomains].
 	KeptFrom time.Time `json:"kept_from,omitzero"`
 }
 
-// Warning is one that is on record with an answer.
+// Warning is a recorded warning with an answer.
 type Warning struct {
 	Preflight string `json:"preflight"`
 	Key       string `json:"key,omitempty"`
@@ -374,36 +357,33 @@ type Warning struct {
 	At    time.Time `json:"at,omitzero"`
 }
 
-// Forced is a hold that was gone past. Its preflight decides whether that counts: most
-// cannot be forced.
+// Forced is an overridden hold. It counts only if its preflight can be forced, which most cannot.
 type Forced struct {
 	Preflight string `json:"preflight"`
 	Key       string `json:"key,omitempty"`
 }
 
-// HasForced reports whether somebody went past a hold of the preflight with that key.
+// HasForced reports whether a person overrode a hold of the preflight with that key.
 func (r ActionRecord) HasForced(preflight, key string) bool {
 	return slices.Contains(r.Forced, Forced{preflight, key})
 }
 
-// repeats reports whether both are the same word to the same person, whenever.
+// repeats reports whether both are the same warning to the same actor, at any time.
 func (w Warning) repeats(other Warning) bool {
 	w.At = other.At
 	return w == other
 }
 
-// HasWarned reports whether the actor went past that very warning before.
+// HasWarned reports whether the actor was shown this warning before.
 func (r ActionRecord) HasWarned(actor string, p ActionWarned) bool {
 	return slices.ContainsFunc(r.Warned, Warning{Preflight: p.Preflight, Key: p.Key, Text: p.Warning, Actor: actor}.repeats)
 }
 
-// ByPerson reports whether a person stands behind the action: policy, which keeps
-// EKCO from acting by itself, is a warning to it.
+// ByPerson reports whether a person requested the action: policy that stops automatic actions only warns then.
 func (r ActionRecord) ByPerson() bool { return r.Request.Manual || r.Joined }
 
-// Deferred returns a hold and true when an action is done but for steps that
-// may wait for as long as it takes, and do wait now. Such an action stands in
-// nobody's way, and goes on by itself when what it waits for is there.
+// Deferred returns a hold and true if only steps are left that may wait without limit, and they do wait. Such an
+// action blocks no other, and continues automatically.
 func (r ActionRecord) Deferred() (ActionHeld, bool) {
 	if !r.PastNoReturn || r.Stalled != nil || r.Cancelling != nil || r.Unreadable != "" || len(r.Holds) == 0 {
 		return ActionHeld{}, false
@@ -422,7 +402,7 @@ func (r ActionRecord) Deferred() (ActionHeld, bool) {
 	return waits, waits.Preflight != ""
 }
 
-// Done reports whether the step's proof was observed.
+// Done reports whether the effect of the step was verified.
 func (s StepRecord) Done() bool { return !s.DoneAt.IsZero() }
 
 // Duration is a time.Duration whose JSON form is a string like "1m30s".

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Type names what kind of thing an event says.
+// Type names the type of an event.
 type Type string
 
-// The event types of journal format 1. [Catalog] gives each its payload.
+// The event types of journal format 1. [Catalog] lists their payloads.
 const (
 	// The journal itself.
 	TypeJournalCreated  Type = "journal.created"
@@ -37,7 +37,7 @@ const (
 	TypePodTerminating Type = "pod.terminating"
 	TypePodGone        Type = "pod.gone"
 
-	// What a look for a node that nobody knows has found.
+	// What is left of a node that EKCO never saw.
 	TypeNodeTraced Type = "node.traced"
 
 	// Facts about things whose machine has no event type of its own.
@@ -72,8 +72,7 @@ const (
 	TypeActionEnded      Type = "action.ended"
 )
 
-// Payload is the typed body of an event. Every payload belongs to exactly one
-// event type and states its own version.
+// Payload is the body of an event. Every payload type belongs to one event type and has its own version.
 type Payload interface {
 	eventType() Type
 	eventVersion() int
@@ -83,10 +82,9 @@ type Payload interface {
 func TypeOf(p Payload) Type { return p.eventType() }
 
 var (
-	// ErrUnknownType is returned when an event's type is not in the catalogue.
+	// ErrUnknownType is returned if an event's type is not in the catalog.
 	ErrUnknownType = errors.New("unknown event type")
-	// ErrUnknownVersion is returned when an event's version is newer than the
-	// catalogue's.
+	// ErrUnknownVersion is returned if an event's version is newer than the catalog's.
 	ErrUnknownVersion = errors.New("unknown event version")
 )
 
@@ -111,16 +109,15 @@ func entry[P any, PP interface {
 	}
 }
 
-// Catalog returns every event type EKCO knows, in a fixed order. It is the one
-// place that lists them.
+// Catalog lists every event type that EKCO knows, in a fixed order.
 func Catalog() []CatalogEntry { return slices.Clone(catalog) }
 
 var catalog = []CatalogEntry{
-	entry[JournalCreated]("a new, empty journal was made"),
-	entry[JournalSalvaged]("a damaged journal was set aside and its readable prefix copied; safe mode begins"),
-	entry[JournalOutdated]("the mirror knows newer events of this journal than the file has; safe mode begins"),
-	entry[JournalAdopted]("what a mirror held and this journal lacked was taken over"),
-	entry[JournalReplaced]("this journal was begun in the place of a file that is not this cluster's journal and was set aside"),
+	entry[JournalCreated]("a new, empty journal was created"),
+	entry[JournalSalvaged]("EKCO renamed a damaged journal and copied its readable prefix; safe mode begins"),
+	entry[JournalOutdated]("the mirror has newer events of this journal than the file; safe mode begins"),
+	entry[JournalAdopted]("EKCO took over what a mirror had and this journal lacked"),
+	entry[JournalReplaced]("EKCO renamed a file that is not this cluster's journal, and created this journal in its place"),
 	entry[JournalAccepted]("an administrator accepted a salvaged or outdated journal; safe mode ends"),
 	entry[JournalExported]("old events were moved into a compressed export next to the journal"),
 	entry[JournalPruned]("an old export or damaged file next to the journal is about to be removed"),
@@ -134,32 +131,32 @@ var catalog = []CatalogEntry{
 	entry[NodeGone]("a Node object no longer exists"),
 	entry[PodTerminating]("a pod on an unknown node has a deletion timestamp"),
 	entry[PodGone]("a pod on an unknown node, seen terminating, no longer exists"),
-	entry[NodeTraced]("a person asked for a node that EKCO never saw, and something is left of it"),
+	entry[NodeTraced]("a person requested the purge of a node that EKCO never saw, and something is left of it"),
 	entry[ThingObserved]("the facts of a thing differ from the last ones written"),
 	entry[ThingGone]("a thing no longer exists"),
 	entry[ThingTransitioned]("a thing's machine changed state"),
 	entry[NodeTransitioned]("a node's machine changed state"),
-	entry[PolicyRefused]("policy does not let EKCO act on the subject now"),
-	entry[PolicyLifted]("the reason of an earlier policy.refused no longer holds"),
+	entry[PolicyRefused]("policy forbids EKCO to act on the subject now"),
+	entry[PolicyLifted]("the reason of an earlier policy.refused no longer applies"),
 	entry[PauseSet]("an administrator paused EKCO, or one thing"),
-	entry[PauseCleared]("a pause was ended or ran out"),
-	entry[ActionRequested]("an action was decided by the operator or asked for by a person"),
-	entry[ActionRefused]("a requested action was refused"),
-	entry[ActionPlanned]("an action's steps and captured facts are fixed"),
-	entry[ActionAdopted]("an open action was taken over from the mirror of another journal"),
-	entry[ActionWarned]("a preflight warned and the action went on"),
+	entry[PauseCleared]("a pause was ended, or its time is over"),
+	entry[ActionRequested]("the operator or a person requested an action"),
+	entry[ActionRefused]("policy refused a requested action"),
+	entry[ActionPlanned]("the steps and captured facts of an action are fixed"),
+	entry[ActionAdopted]("EKCO took over an open action from the mirror of another journal"),
+	entry[ActionWarned]("a preflight warned and the action continued"),
 	entry[ActionHeld]("an action waits, with a reason"),
-	entry[ActionReleased]("the reason of the last hold no longer holds"),
-	entry[ActionLeft]("something that an action was to remove is another's now, and is left alone for good"),
+	entry[ActionReleased]("the reason of the last hold no longer applies"),
+	entry[ActionLeft]("an action will never remove something that now has another owner"),
 	entry[StepStarted]("a step's effect is about to happen"),
-	entry[StepNoted]("a step that is under way keeps what it must know if it is interrupted"),
-	entry[StepDone]("a step's proof was observed"),
-	entry[StepFailed]("a step's effect or proof failed; it is tried again at next_try"),
-	entry[ActionStalled]("an action's retry budget is spent; it waits for retry or cancel, or for a later automatic retry"),
+	entry[StepNoted]("a running step records what it must know after an interruption"),
+	entry[StepDone]("the effect of a step was verified"),
+	entry[StepFailed]("a step failed, or its effect could not be verified; EKCO retries it at next_try"),
+	entry[ActionStalled]("the retry budget of an action is used up; it waits for retry or cancel, or for a later automatic retry"),
 	entry[ActionRetried]("an administrator gave a stalled or held action a new budget"),
-	entry[ActionJoined]("somebody else asked for what an open action does, and follows it"),
+	entry[ActionJoined]("a person requested an action that is already open, and joined it"),
 	entry[ActionCancelling]("an action is to stop before its point of no return"),
-	entry[ActionEnded]("an action is over; no more happens under its id"),
+	entry[ActionEnded]("an action has ended; no more events have its id"),
 }
 
 var catalogByType = func() map[Type]CatalogEntry {
@@ -173,8 +170,7 @@ var catalogByType = func() map[Type]CatalogEntry {
 // Types returns the names of all event types, sorted.
 func Types() []Type { return slices.Sorted(maps.Keys(catalogByType)) }
 
-// Encode checks the draft against the catalogue and returns its payload as
-// JSON together with the payload's version.
+// Encode checks the draft against the catalog and returns its payload as JSON with the payload's version.
 func (d Draft) Encode() (json.RawMessage, int, error) {
 	known, ok := catalogByType[d.Type]
 	if !ok {
@@ -190,9 +186,8 @@ func (d Draft) Encode() (json.RawMessage, int, error) {
 	return body, known.Version, nil
 }
 
-// Decode returns a pointer to the event's typed payload. The error wraps
-// [ErrUnknownType] or [ErrUnknownVersion] when this EKCO is older than the one
-// that wrote the event; such events must be carried along untouched.
+// Decode returns a pointer to the event's payload. The error wraps [ErrUnknownType] or [ErrUnknownVersion] if a newer
+// EKCO wrote the event; such events must be kept unchanged.
 func (e Event) Decode() (Payload, error) {
 	known, ok := catalogByType[e.Type]
 	if !ok {

@@ -6,78 +6,74 @@ import (
 	"strings"
 )
 
-// CSR is what a kubelet's request for a serving certificate asks for: a
-// CertificateSigningRequest, reduced to what is judged. It is small whatever was sent,
-// and holds no character that is not printed.
+// CSR is a kubelet's request for a serving certificate: a CertificateSigningRequest, reduced to what EKCO judges. It
+// has a limited size and only printable characters, whatever was sent.
 type CSR struct {
-	// Requester is the user that created the request; OfNodes says that it is in the
-	// group system:nodes.
+	// Requester is the user that created the request; OfNodes says that the user is in group system:nodes.
 	Requester string `json:"requester"`
 	OfNodes   bool   `json:"of_nodes,omitempty"`
 	Signer    string `json:"signer,omitempty"`
-	// Fingerprint is the SHA-256 of the request as it was sent, in hex.
+	// Fingerprint is the SHA-256 of the request as sent, in hex.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Unfit says what about its form no kubelet sends, or "". What follows may then be
-	// missing or cut.
+	// Unfit says which part of its form no kubelet sends, or "". Then the fields below may be missing or cut.
 	Unfit         string   `json:"unfit,omitempty"`
 	CommonName    string   `json:"common_name,omitempty"`
 	Organizations []string `json:"organizations,omitempty"`
 	DNS           []string `json:"dns,omitempty"`
 	IPs           []string `json:"ips,omitempty"`
-	// Emails and URIs are how many names of these sorts it asks for.
+	// Emails and URIs are how many of these names it requests.
 	Emails int      `json:"emails,omitempty"`
 	URIs   int      `json:"uris,omitempty"`
 	Usages []string `json:"usages,omitempty"`
 	Key    CSRKey   `json:"key,omitzero"`
 }
 
-// CSRKey is the sort of key that is to be certified.
+// CSRKey is the kind of key in the request.
 type CSRKey struct {
-	// Kind is "RSA", "ECDSA", "Ed25519" or what else it is.
+	// Kind is "RSA", "ECDSA", "Ed25519" or another kind.
 	Kind string `json:"kind"`
 	// Bits is the size of an RSA key or of an elliptic curve's field.
 	Bits int `json:"bits,omitempty"`
 }
 
-// Names returns all names that the certificate would be good for.
+// Names returns all names for which the certificate would be valid.
 func (c CSR) Names() []string {
 	return append(append(make([]string, 0, len(c.DNS)+len(c.IPs)), c.DNS...), c.IPs...)
 }
 
-// CSRNode is the Node that a request is for, as the API server has it.
+// CSRNode is the Node of the request, as the API server has it.
 type CSRNode struct {
 	UID string `json:"uid"`
 	// Primary: the node is part of the control plane.
 	Primary bool `json:"primary,omitempty"`
-	// Addresses are all of its addresses, InternalIPs those of that type.
+	// Addresses are all of its addresses, InternalIPs those of type InternalIP.
 	Addresses   []string `json:"addresses,omitempty"`
 	InternalIPs []string `json:"internal_ips,omitempty"`
 }
 
-// CSRClaim says who has a name.
+// CSRClaim says which object has a name.
 type CSRClaim struct {
 	Name string `json:"name"`
 	By   string `json:"by"`
-	// Endpoint: it is the address under which clients reach the control plane.
+	// Endpoint: clients reach the control plane at this address.
 	Endpoint bool `json:"endpoint,omitempty"`
-	// Primaries: the API servers' certificates are good for it, so it may be the address
-	// of one of their nodes.
+	// Primaries: the API servers' certificates are valid for it, so it may be the address of one of their nodes.
 	Primaries bool `json:"primaries,omitempty"`
 }
 
-// CSRAround is what there is around a request.
+// CSRAround is the part of the cluster that EKCO judges a request by.
 type CSRAround struct {
-	// Node is the Node of the requester's name, nil if there is none.
+	// Node is the Node with the requester's name, nil if there is none.
 	Node *CSRNode `json:"node,omitempty"`
-	// Cluster are the identities of the cluster, Others the addresses of other nodes,
-	// but for workers that are lost; in the journal, those that the request asks for.
+	// Cluster are the names of the cluster, Others the addresses of other nodes, except of lost workers; in the
+	// journal, only those in the request.
 	Cluster []CSRClaim `json:"cluster,omitempty"`
 	Others  []CSRClaim `json:"others,omitempty"`
-	// Unknown says what of it could not be read, or "".
+	// Unknown says what could not be read, or "".
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// For returns what of it concerns a request.
+// For returns the part that concerns a request.
 func (a CSRAround) For(asked CSR) CSRAround {
 	names := make(map[string]bool)
 	for _, name := range asked.Names() {
@@ -96,14 +92,14 @@ func (a CSRAround) For(asked CSR) CSRAround {
 	return a
 }
 
-// shownAddresses is how many addresses of a Node are kept that nobody asks for: a kubelet
-// can give its Node as many as it likes, as often as it likes.
+// shownAddresses is how many addresses of a Node are kept that are not in the request: a kubelet can give its Node
+// any number, at any time.
 const shownAddresses = 8
 
-// Shown returns the addresses that people are shown.
+// Shown returns the addresses for people.
 func (n *CSRNode) Shown() []string { return n.Addresses[:min(len(n.Addresses), shownAddresses)] }
 
-// forNames keeps of the addresses those that are asked for, and a few to show.
+// forNames keeps the addresses in the request, and a few for people.
 func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 	if n == nil {
 		return nil
@@ -123,15 +119,14 @@ func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 type CSRFacts struct {
 	Asked  CSR       `json:"asked"`
 	Around CSRAround `json:"around,omitzero"`
-	// AtLeast is set on what stands for the further requests of one requester, at which
-	// nobody looks: there are as many or more.
+	// AtLeast is set on the entry for the further requests of one requester, which EKCO does not read: there are at
+	// least so many.
 	AtLeast int `json:"at_least,omitempty"`
-	// Untold is how often they were otherwise since it was last told of them: what
-	// changes again and again is told of seldom.
+	// Untold is how often the facts changed since the last event: frequent changes are recorded rarely.
 	Untold int `json:"untold,omitempty"`
 }
 
-// CanonicalName returns what is the same for all ways to write a DNS name or an address.
+// CanonicalName returns the same text for all spellings of a DNS name or an address.
 func CanonicalName(name string) string {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return ip.Unmap().WithZone("").String()
@@ -139,10 +134,10 @@ func CanonicalName(name string) string {
 	return strings.TrimSuffix(strings.ToLower(name), ".")
 }
 
-// NodeUser begins the user name of a kubelet; the node's name follows.
+// NodeUser is the prefix of a kubelet's user name, before the node's name.
 const NodeUser = "system:node:"
 
-// KubeletOf returns the name of the node whose kubelet has that user name, or "".
+// KubeletOf returns the node of the kubelet with that user name, or "".
 func KubeletOf(user string) string {
 	name, ok := strings.CutPrefix(user, NodeUser)
 	if !ok || !HostName(name) {
@@ -151,8 +146,8 @@ func KubeletOf(user string) string {
 	return name
 }
 
-// HostName reports whether a name has only what names of hosts and Nodes have. It may end
-// with one dot; that no part of it is empty makes sure that it is written in no further way.
+// HostName reports whether a name has the form of names of hosts and Nodes. It may end with one dot; no part may be
+// empty, so that it has no other spelling.
 func HostName(name string) bool {
 	if len(name) > 253 || slices.Contains(strings.Split(strings.TrimSuffix(name, "."), "."), "") {
 		return false

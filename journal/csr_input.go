@@ -2,6 +2,6 @@ package journal
 
 // CSRInput is the input of an approve-csr.
 type CSRInput struct {
-	// Fingerprint is that of the request that was judged.
+	// Fingerprint is that of the judged request.
 	Fingerprint string `json:"fingerprint"`
 }

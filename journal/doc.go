@@ -1,9 +1,7 @@
-// Package journal is EKCO's memory: an append-only, hash-chained log of
-// everything EKCO saw, decided and did, and the vocabulary it is written in.
+// Package journal is EKCO's memory: an append-only, hash-chained log of everything EKCO saw, decided and did, and the
+// types of its events.
 //
-// The envelope is [Event]. [Catalog] lists every event type with its payload.
-// [Store] is what a log must be able to do; the subpackage bolt keeps one in a
-// bbolt file, the subpackage memory keeps one for tests, and the subpackage
-// journaltest holds the suite both pass. README.md beside this file specifies
-// the bytes on disk.
+// The envelope is [Event]. [Catalog] lists every event type with its payload. [Store] is the interface of a log;
+// subpackage bolt stores one in a bbolt file, subpackage memory stores one for tests, and subpackage journaltest has
+// the test suite for both. README.md next to this file specifies the bytes on disk.
 package journal

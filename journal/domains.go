@@ -6,34 +6,33 @@ import (
 	"time"
 )
 
-// The domains that steps of more than one capability may change.
+// Locks (domains) that steps of several capabilities take.
 const (
-	// DomainNodes is which Nodes there are.
+	// DomainNodes locks the set of Nodes.
 	DomainNodes = "nodes"
-	// DomainControlPlane is etcd's members and what kubeadm says of the primaries.
+	// DomainControlPlane locks etcd's members and kubeadm's record of the primaries.
 	DomainControlPlane = "control-plane"
-	// DomainStorage is where the cluster's data lies, and in how many copies.
+	// DomainStorage locks where the cluster's data is, and in how many copies.
 	DomainStorage = "storage"
 )
 
 const hostDomain = "host/"
 
-// DomainHost is the files of a host: one task at a time changes them. Steps of every kind may take it.
+// DomainHost is the lock on the files of a host: one task at a time changes them. Steps of every kind may take it.
 func DomainHost(node string) string { return hostDomain + node }
 
-// HostOf returns the node whose [DomainHost] it is.
+// HostOf returns the node of a [DomainHost].
 func HostOf(domain string) (node string, is bool) { return strings.CutPrefix(domain, hostDomain) }
 
-// Occupies returns the domains that steps of the action have for themselves at the
-// given time, each once, with the step that has it: of those that are under way, and of
-// those that keep theirs until their proof. A dry run changes nothing and has none.
+// Occupies returns the locks that steps of the action hold at the given time, each once, with the step: running
+// steps, and those that keep their locks until they are verified. A dry run has none.
 func (r ActionRecord) Occupies(now time.Time) map[string]string {
 	return r.domains(func(step StepRecord, planned PlannedStep) bool { return step.occupies(planned, now) })
 }
 
-// Retains returns those of the domains that it occupies which are no new ones to these
-// steps, when they start: what they have themselves, and what any step keeps until its
-// proof. To an action that turns back none is new: nobody ends what it left open.
+// Retains returns the locks that the action holds and that are not new to these steps: their own locks, and those
+// that any step keeps until it is verified. While the action is cancelled, no lock is new, since no other action
+// finishes what it left open.
 func (r ActionRecord) Retains(now time.Time, steps []string) map[string]string {
 	return r.domains(func(step StepRecord, planned PlannedStep) bool {
 		own := slices.Contains(steps, planned.ID) || r.Cancelling != nil
@@ -41,7 +40,7 @@ func (r ActionRecord) Retains(now time.Time, steps []string) map[string]string {
 	})
 }
 
-// domains returns the domains of those steps, each once, with the step.
+// domains returns the locks of the selected steps, each once, with the step.
 func (r ActionRecord) domains(those func(StepRecord, PlannedStep) bool) map[string]string {
 	if r.Request.DryRun {
 		return nil
@@ -60,31 +59,30 @@ func (r ActionRecord) domains(those func(StepRecord, PlannedStep) bool) map[stri
 	return domains
 }
 
-// occupies reports whether the step has its domains for itself.
+// occupies reports whether the step holds its locks.
 func (s StepRecord) occupies(planned PlannedStep, now time.Time) bool {
 	return s.Open || (!s.Done() && s.keeps(planned, now))
 }
 
-// keeps reports whether the step is within the time for which it may keep its domains.
+// keeps reports whether the step may still keep its locks.
 func (s StepRecord) keeps(planned PlannedStep, now time.Time) bool {
 	return planned.KeepsDomains && !s.KeptFrom.IsZero() && now.Before(s.KeptFrom.Add(time.Duration(planned.Timeout)))
 }
 
-// keepFrom notes that an attempt begins, which keeps the domains from then on unless
-// one before it does already: who fails again and again lets others in between.
+// keepFrom starts the time for which an attempt keeps the locks, unless an earlier attempt did: a step that fails
+// again and again must let others run in between.
 func (s *StepRecord) keepFrom(planned PlannedStep, now time.Time) {
 	if planned.KeepsDomains && !s.keeps(planned, now) {
 		s.KeptFrom = now
 	}
 }
 
-// NamesDomains reports whether any step of the plan takes a domain.
+// NamesDomains reports whether any step of the plan takes a lock.
 func (p Plan) NamesDomains() bool {
 	return slices.ContainsFunc(slices.Concat(p.Steps, p.Undo), func(step PlannedStep) bool { return len(step.Domains) > 0 })
 }
 
-// TakingDomains returns the plan with each step taking the domains. Whoever has the plan
-// itself does not see that.
+// TakingDomains returns a copy of the plan in which each step takes the locks.
 func (p Plan) TakingDomains(domains []string) Plan {
 	p.Steps, p.Undo = slices.Clone(p.Steps), slices.Clone(p.Undo)
 	for _, steps := range [][]PlannedStep{p.Steps, p.Undo} {

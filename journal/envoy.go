@@ -2,19 +2,18 @@ package journal
 
 import "time"
 
-// ActionRestartEnvoy deletes an Envoy pod that stays unready, so that its controller makes
-// another. Its input is an [EnvoyPod].
+// ActionRestartEnvoy deletes an Envoy pod that stays unready, so that its controller creates another. Its input is an
+// [EnvoyPod].
 const ActionRestartEnvoy ActionKind = "restart-envoy"
 
-// EnvoyPod is an Envoy pod that is unready though it runs: what is recorded of one, and
-// what a restart-envoy is about.
+// EnvoyPod is an Envoy pod that runs and is unready: the facts of one, and the input of a restart-envoy.
 type EnvoyPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 	Node      string `json:"node,omitempty"`
-	// Since is since when it is so, by the clock of its node. It tells one time that
-	// the pod is unready from the next; how long it is so is not counted from it.
+	// Since is since when it is unready, by the clock of its node. It distinguishes two times of being unready; EKCO
+	// does not compute the duration from it.
 	Since time.Time `json:"since"`
 }
 

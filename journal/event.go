@@ -7,24 +7,22 @@ import (
 	"time"
 )
 
-// Event is one record of the journal. Its JSON form is the stored form: an
-// auditor can read it with standard tools.
+// Event is one record of the journal. Its JSON form is the stored form, which an auditor can read with standard
+// tools.
 type Event struct {
-	// Seq numbers the events of one journal from 1. No number is left out or
-	// used again; retention can move events out of the file.
+	// Seq numbers the events of one journal from 1, without gaps. Retention can move events out of the file.
 	Seq uint64 `json:"seq"`
-	// Time is when the event was appended, by the clock of the EKCO that appended
-	// it, in UTC with nanoseconds. It can go backwards with clock.jumped, and from
-	// one writer to the next; Seq never does.
+	// Time is when the event was appended, by the clock of the EKCO that appended it, in UTC with nanoseconds. It can
+	// go backwards with clock.jumped, and between two writers; Seq never does.
 	Time time.Time `json:"time"`
-	// Type and Version name the payload's shape; see [Catalog].
+	// Type and Version define the type of the payload; see [Catalog].
 	Type    Type `json:"type"`
 	Version int  `json:"v"`
 	// Subject is the object the event is about.
 	Subject Subject `json:"subject"`
 	// Action is the id of the action the event belongs to, or empty.
 	Action string `json:"action,omitempty"`
-	// Cause is the sequence number of the event that led to this one, or 0.
+	// Cause is the sequence number of the event that caused this one, or 0.
 	Cause uint64 `json:"cause,omitempty"`
 	// Actor is who did it: "operator", "observer/node", "cli:<user>@<host>".
 	Actor string `json:"actor"`
@@ -41,11 +39,9 @@ type Subject struct {
 	Kind string `json:"kind"`
 	// Name is the object's name; "namespace/name" for a namespaced object.
 	Name string `json:"name,omitempty"`
-	// UID is the object's UID. Two objects of one name with different UIDs are
-	// different objects.
+	// UID is the object's UID. Objects with the same name and different UIDs are different objects.
 	UID string `json:"uid,omitempty"`
-	// Node is the name of the node the object lives on; for a Node its own
-	// name. It is what "history --node" searches.
+	// Node is the name of the object's node; for a Node its own name. "history --node" searches it.
 	Node string `json:"node,omitempty"`
 }
 
@@ -59,7 +55,7 @@ func PodSubject(namespace, name, uid, node string) Subject {
 	return Subject{Kind: "Pod", Name: namespace + "/" + name, UID: uid, Node: node}
 }
 
-// Subjects for events that concern no single object of the cluster.
+// Subjects of events that concern no single object of the cluster.
 var (
 	ClusterSubject  = Subject{Kind: "Cluster"}
 	OperatorSubject = Subject{Kind: "Operator"}
@@ -74,8 +70,7 @@ type Draft struct {
 	Action  string
 	Cause   uint64
 	Actor   string
-	// Payload must be the type that [Catalog] lists for Type. A draft with
-	// another payload is refused by [Draft.Encode].
+	// Payload must be the type that [Catalog] lists for Type; otherwise [Draft.Encode] returns an error.
 	Payload Payload
 }
 

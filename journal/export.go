@@ -8,9 +8,8 @@ import (
 	"io"
 )
 
-// Export writes the records of the events that match, one a line, and returns
-// how many there were. The lines are the stored bytes: whoever has them can
-// verify the chain. Nothing is known to be on disk when Export returns.
+// Export writes the records of the matching events, one per line, and returns their number. The lines are the stored
+// bytes, so the chain can be verified from them. It does not sync to disk.
 func Export(ctx context.Context, store Store, w io.Writer, query Query) (events uint64, err error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	for event, err := range store.Read(ctx, query) {

@@ -13,8 +13,7 @@ func CreatedDraft(journalID string) Draft {
 	}
 }
 
-// Bind decides for stores what [Store.BindCluster] asks: it returns the cluster
-// that the journal belongs to from now on.
+// Bind implements [Store.BindCluster] for stores: it returns the cluster that the journal belongs to from now on.
 func Bind(journalID, bound, uid string) (string, error) {
 	switch {
 	case uid == "":
@@ -25,13 +24,12 @@ func Bind(journalID, bound, uid string) (string, error) {
 	return uid, nil
 }
 
-// OtherClusterError says of which cluster a journal is, and which cluster it was
-// to be used for.
+// OtherClusterError has the cluster of a journal, and the cluster that it was opened for.
 type OtherClusterError struct{ JournalID, Bound, Asked string }
 
 // Error implements error.
 func (o *OtherClusterError) Error() string {
-	return fmt.Sprintf("journal %s is of cluster %s, this cluster is %s: %v; move the journal away or give another path",
+	return fmt.Sprintf("journal %s is of cluster %s, this cluster is %s: %v; move the journal elsewhere or give another path",
 		o.JournalID, o.Bound, o.Asked, ErrOtherCluster)
 }
 

@@ -6,8 +6,7 @@ import (
 	"reflect"
 )
 
-// InputOf returns what the action needs to be planned, in the type of its kind; the
-// zero value if it needs nothing.
+// InputOf returns the input of the action, in the type of its kind; the zero value if it has none.
 func InputOf[T any](request ActionRequested) (input T, err error) {
 	switch in := request.Input.(type) {
 	case nil:
@@ -23,9 +22,8 @@ func InputOf[T any](request ActionRequested) (input T, err error) {
 	return input, nil
 }
 
-// UnmarshalJSON reads a request of any version, also one in a record that says no
-// version: that of an adopted action, of the mirror, of a snapshot. Up to version 1,
-// what is in the input now stood beside the other members.
+// UnmarshalJSON reads a request of any version, also without a version: in an adopted action, the mirror or a
+// snapshot. In version 1, the fields of the input were next to the others.
 func (a *ActionRequested) UnmarshalJSON(raw []byte) error {
 	type plain ActionRequested
 	var request struct {
@@ -48,7 +46,7 @@ func (a *ActionRequested) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// take sets the input; one that says nothing is none.
+// take sets the input; a zero one becomes nil.
 func (a *ActionRequested) take(input any, err error) error {
 	if err != nil {
 		return fmt.Errorf("read the input of a %s: %w", a.Kind, err)
@@ -59,8 +57,7 @@ func (a *ActionRequested) take(input any, err error) error {
 	return nil
 }
 
-// version1Inputs read the inputs of the kinds of action that version 1 had. Those of
-// later kinds stay as they are until [InputOf] reads them.
+// version1Inputs read the inputs of the kinds of action in version 1. [InputOf] reads those of later kinds.
 var version1Inputs = map[ActionKind]func([]byte) (any, error){
 	ActionClearNode: inputFrom[ClearInput],
 	ActionPurgeNode: inputFrom[PurgeInput],

@@ -2,36 +2,34 @@ package journal
 
 import "fmt"
 
-// ActionScaleKotsadm gives kotsadm's database, rqlite, its three replicas.
+// ActionScaleKotsadm scales kotsadm's database, rqlite, to three replicas.
 const ActionScaleKotsadm ActionKind = "scale-kotsadm"
 
-// Its steps: the change, which leaves the facts of the StatefulSet as it is then, and
-// that all replicas are ready.
+// Its steps: the change, whose outputs are the facts of the StatefulSet after it, and the wait until all replicas are
+// ready.
 const (
 	StepScaleKotsadm = "scale"
 	StepAwaitKotsadm = "await-replicas"
 )
 
-// KotsadmReplicas is how many replicas the database shall have, and how many ready nodes
-// that takes.
+// KotsadmReplicas is how many replicas the database gets, and how many ready nodes that needs.
 const KotsadmReplicas = 3
 
 // KotsadmDatabase is the StatefulSet of the database.
 var KotsadmDatabase = Subject{Kind: "StatefulSet", Name: "default/kotsadm-rqlite"}
 
-// KotsadmFacts is what EKCO judges the database by. Generation counts the changes of what
-// is asked of it, whoever made them.
+// KotsadmFacts is what EKCO judges the database by. Generation counts the changes of its spec by any client.
 type KotsadmFacts struct {
 	UID        string `json:"-"`
 	Generation int64  `json:"generation"`
 	Replicas   int    `json:"replicas"`
-	// Expect is how many members the database waits for before it begins
-	// (-bootstrap-expect), empty if nothing says so.
+	// Expect is how many members the database waits for before it starts (-bootstrap-expect), empty if that is not
+	// set.
 	Expect string `json:"expect,omitempty"`
 	Image  string `json:"image,omitempty"`
 }
 
-// Changes counts the changes of what is asked of the database.
+// Changes counts the changes of the database's spec.
 func (f KotsadmFacts) Changes() int64 { return f.Generation }
 
 // Of returns the facts as those of the StatefulSet with that UID.
@@ -40,12 +38,12 @@ func (f KotsadmFacts) Of(uid string) KotsadmFacts {
 	return f
 }
 
-// Scaled reports whether the database is asked to have its replicas.
+// Scaled reports whether the database's spec has all replicas.
 func (f KotsadmFacts) Scaled() bool {
 	return f.Replicas == KotsadmReplicas && (f.Expect == "" || f.Expect == fmt.Sprint(KotsadmReplicas))
 }
 
-// Size says how large the database is asked to be.
+// Size describes the replicas in the database's spec.
 func (f KotsadmFacts) Size() string {
 	if f.Expect == "" {
 		return fmt.Sprint(f.Replicas)

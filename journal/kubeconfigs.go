@@ -2,44 +2,43 @@ package journal
 
 import "slices"
 
-// ActionChangeLoadBalancer leads the kubelets of all nodes, and what else uses their kubeconfigs, to
-// another address of the API server.
+// ActionChangeLoadBalancer points the kubelets of all nodes, and other users of their kubeconfigs, to another address
+// of the API server.
 const ActionChangeLoadBalancer ActionKind = "change-load-balancer"
 
-// Its steps. Of each node: its load balancer, by [StepWriteLoadBalancer] and by one that sees that it
-// serves, and the kubeconfigs, which leaves a [KubeconfigsSet]. Between them one that waits for the
-// load balancers of all nodes.
+// Its steps. For each node: its load balancer, by [StepWriteLoadBalancer] and by one that verifies that it serves,
+// and the kubeconfigs, with a [KubeconfigsSet] as outputs. In between, one waits for the load balancers of all nodes.
 const (
 	StepServeLoadBalancer = "serve"
 	StepAllServe          = "all-serve"
 	StepSetKubeconfigs    = "kubeconfig"
 )
 
-// Kubeconfigs are those of all nodes.
+// Kubeconfigs are the kubeconfigs of all nodes.
 var Kubeconfigs = Subject{Kind: "Kubeconfigs", Name: "cluster"}
 
-// KubeconfigsInput is where they are to lead.
+// KubeconfigsInput is where they are to point.
 type KubeconfigsInput struct {
 	// Server is the API server's address, with its scheme.
 	Server string `json:"server"`
-	// Internal is set if the load balancer of each node is brought in step first.
+	// Internal is set if the load balancer of each node is updated first.
 	Internal bool `json:"internal,omitempty"`
-	// Exclude are nodes that are left alone.
+	// Exclude are nodes whose kubeconfigs stay unchanged.
 	Exclude []string `json:"exclude,omitempty"`
-	// Primaries are those to which load balancers lead by now; empty where EKCO does not look after
-	// them. Nobody asks for them.
+	// Primaries are those that load balancers forward to now; empty if EKCO does not manage these. They are not part
+	// of a request.
 	Primaries []string `json:"primaries,omitempty"`
 }
 
-// Same reports whether both ask for the same.
+// Same reports whether both request the same.
 func (i KubeconfigsInput) Same(other KubeconfigsInput) bool {
 	return i.Server == other.Server && i.Internal == other.Internal && slices.Equal(i.Exclude, other.Exclude)
 }
 
-// KubeconfigsFacts is what a change captures: where to, and on which nodes.
+// KubeconfigsFacts is what the plan captures: the request and the nodes.
 type KubeconfigsFacts struct {
 	KubeconfigsInput
-	// Nodes are in the order in which they are begun, primaries first.
+	// Nodes are in the order of their steps, primaries first.
 	Nodes []KubeconfigsNode `json:"nodes"`
 }
 
@@ -48,7 +47,7 @@ type KubeconfigsNode struct {
 	Name    string `json:"name"`
 	UID     string `json:"uid"`
 	Primary bool   `json:"primary,omitempty"`
-	// Address is by which others reach it; empty if it has none.
+	// Address is the one at which others reach it; empty if it has none.
 	Address string `json:"address,omitempty"`
 }
 

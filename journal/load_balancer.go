@@ -7,57 +7,56 @@ import (
 )
 
 const (
-	// ActionUpdateLoadBalancer gives the load balancer of a node the primaries, without a
-	// restart.
+	// ActionUpdateLoadBalancer updates the primaries in the load balancer of a node, without a restart.
 	ActionUpdateLoadBalancer ActionKind = "update-load-balancer"
-	// ActionRestartLoadBalancer gives it another manifest too, for which the kubelet restarts it.
+	// ActionRestartLoadBalancer also changes its manifest, so the kubelet restarts it.
 	ActionRestartLoadBalancer ActionKind = "restart-load-balancer"
-	// ActionNoteLoadBalancers notes in a ConfigMap which nodes have theirs in step.
+	// ActionNoteLoadBalancers lists the nodes with an up-to-date load balancer in a ConfigMap.
 	ActionNoteLoadBalancers ActionKind = "note-load-balancers"
 )
 
 // Their steps.
 const (
-	// StepCheckLoadBalancer checks on the node that HAProxy's image is there and accepts the configuration.
+	// StepCheckLoadBalancer checks on the node that HAProxy's image exists and accepts the configuration.
 	StepCheckLoadBalancer = "check"
-	// StepWriteLoadBalancer writes the files on the node. It leaves a [LoadBalancerOnNode].
+	// StepWriteLoadBalancer writes the files on the node. Its outputs are a [LoadBalancerOnNode].
 	StepWriteLoadBalancer = "write"
-	// StepReloadLoadBalancer waits until HAProxy runs with the files. It leaves a [LoadBalancerRuns].
+	// StepReloadLoadBalancer waits until HAProxy runs with the files. Its outputs are a [LoadBalancerRuns].
 	StepReloadLoadBalancer = "reload"
-	// StepReachLoadBalancer reaches an API server through HAProxy. It leaves a [LoadBalancerReached].
+	// StepReachLoadBalancer connects to an API server through HAProxy. Its outputs are a [LoadBalancerReached].
 	StepReachLoadBalancer = "reach"
 )
 
-// StepNoteLoadBalancers writes the ConfigMap, and leaves its [LoadBalancerListFacts].
+// StepNoteLoadBalancers writes the ConfigMap. Its outputs are the [LoadBalancerListFacts].
 const StepNoteLoadBalancers = "note"
 
-// KindLoadBalancer is the kind of the load balancer of a node, which is called like the node.
+// KindLoadBalancer is the kind of a node's load balancer, which has the node's name.
 const KindLoadBalancer = "LoadBalancer"
 
-// LoadBalancer is that of a node.
+// LoadBalancer is the load balancer of a node.
 func LoadBalancer(node string) Subject {
 	return Subject{Kind: KindLoadBalancer, Name: node, Node: node}
 }
 
-// LoadBalancerFacts is what EKCO judges by what is to be on a node.
+// LoadBalancerFacts is what EKCO judges a node's load balancer by.
 type LoadBalancerFacts struct {
-	// NodeUID tells the node from others that had its name.
+	// NodeUID distinguishes the node from earlier ones with its name.
 	NodeUID string `json:"node_uid"`
-	// Address is by which others reach it; empty if it has none.
+	// Address is the one at which others reach it; empty if it has none.
 	Address string `json:"address,omitempty"`
 	Primary bool   `json:"primary,omitempty"`
-	// Ready is set if a pod can do something there.
+	// Ready is set if a pod can run there.
 	Ready bool `json:"ready,omitempty"`
 	// Started is when HAProxy was started there; zero if it does not run.
 	Started time.Time `json:"started,omitzero"`
-	// Asked is set if the API server of the node was asked, as on nodes that are or were primaries. Answers has the
-	// first of the node's addresses at which an API server answered with the node's name in its certificate, or else
-	// all of its present and former addresses at which one without the name of any node did.
+	// Asked is set if EKCO connected to the API server of the node, as on present and former primaries. Answers has
+	// the first of the node's addresses at which an API server answered with the node's name in its certificate;
+	// otherwise all of its present and former addresses at which one without any node's name answered.
 	Asked   bool     `json:"asked,omitempty"`
 	Answers []string `json:"answers,omitempty"`
 }
 
-// LoadBalancerRuns is what is left of HAProxy that was seen to run.
+// LoadBalancerRuns says since when HAProxy runs.
 type LoadBalancerRuns struct {
 	Started time.Time `json:"started,omitzero"`
 }
@@ -68,24 +67,24 @@ type LoadBalancerReached struct {
 	Status int `json:"status,omitempty"`
 }
 
-// KindLoadBalancerList is the kind of the ConfigMap that says which nodes have their load balancer in
-// step. Installers delete it to have everything written again.
+// KindLoadBalancerList is the kind of the ConfigMap with the nodes whose load balancer is up to date. Installers
+// delete it to make EKCO write all files again.
 const KindLoadBalancerList = "LoadBalancerList"
 
-// LoadBalancerList is that of a namespace.
+// LoadBalancerList is the ConfigMap of a namespace.
 func LoadBalancerList(namespace string) Subject {
 	return Subject{Kind: KindLoadBalancerList, Name: namespace + "/update-internallb"}
 }
 
-// LoadBalancerListFacts is what is known of that ConfigMap.
+// LoadBalancerListFacts are the facts of that ConfigMap.
 type LoadBalancerListFacts struct {
 	// UID is empty if there is none.
 	UID string `json:"uid,omitempty"`
-	// Sum tells the list from others; empty for an empty one.
+	// Sum is a checksum of the list; empty for an empty one.
 	Sum string `json:"sum,omitempty"`
 }
 
-// SumOfLoadBalancers is that of a list.
+// SumOfLoadBalancers is the checksum of a list.
 func SumOfLoadBalancers(list string) string {
 	if list == "" {
 		return ""
@@ -94,20 +93,20 @@ func SumOfLoadBalancers(list string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// LoadBalancerListInput is what the ConfigMap shall say.
+// LoadBalancerListInput is the wanted content of the ConfigMap.
 type LoadBalancerListInput struct {
-	// UID is that of the ConfigMap; empty if there is none, and one is to be made.
+	// UID is that of the ConfigMap; empty to create one.
 	UID  string `json:"uid,omitempty"`
 	List string `json:"list"`
 }
 
-// LoadBalancerInput is what the load balancer of a node shall be.
+// LoadBalancerInput is the wanted state of a node's load balancer.
 type LoadBalancerInput struct {
 	NodeUID string `json:"node_uid"`
 	Address string `json:"address,omitempty"`
-	// Primaries are the addresses that it leads to, in their order.
+	// Primaries are the addresses that it forwards to, in their order.
 	Primaries []string `json:"primaries"`
-	// Image is HAProxy's. Layout tells how EKCO writes the files.
+	// Image is HAProxy's. Layout identifies how EKCO writes the files.
 	Image  string `json:"image"`
 	Layout string `json:"layout"`
 	// CheckWith is the HAProxy image that must accept the configuration before it is written; empty for no
@@ -119,14 +118,14 @@ type LoadBalancerInput struct {
 	Version string `json:"version,omitempty"`
 }
 
-// LoadBalancerOnNode is what a program has left on a node.
+// LoadBalancerOnNode is the state of the files on a node.
 type LoadBalancerOnNode struct {
-	// Backend tells the configuration from all others, in HAProxy's log.
+	// Backend is the unique name of the configuration in HAProxy's log.
 	Backend string `json:"backend"`
-	// Image and Version are what the manifest has by now; Image is empty if there is none.
+	// Image and Version are those of the manifest; Image is empty if there is none.
 	Image   string `json:"image,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Config and Manifest are set if the file was not as it shall be, and was written.
+	// Config and Manifest are set if the file was out of date, and was written.
 	Config   bool `json:"config,omitempty"`
 	Manifest bool `json:"manifest,omitempty"`
 }

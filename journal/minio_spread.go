@@ -2,8 +2,8 @@ package journal
 
 import "slices"
 
-// MinioMoves returns the replicas of which one is to be moved so that they are spread
-// evenly over so many ready nodes; none if they are, or no node is ready. Each has a node.
+// MinioMoves returns replicas of which one should move for an even spread over the given number of ready nodes; none
+// if they are spread evenly, or no node is ready. Each has a node.
 func MinioMoves(pods []MinioPod, ready int) []MinioPod {
 	on := map[string][]MinioPod{}
 	var nodes []string
@@ -45,7 +45,7 @@ func MinioMoves(pods []MinioPod, ready int) []MinioPod {
 	return nil
 }
 
-// MinioQuorum is how many of so many drives it takes at most to write.
+// MinioQuorum is the most drives that a write needs, of the given number.
 func MinioQuorum(drives int) int { return drives/2 + 1 }
 
 // Pod returns the replica of that UID, and whether there is one.
@@ -63,8 +63,7 @@ func (f MinioFacts) Complete() bool {
 	return len(f.Pods) == f.Replicas && !slices.ContainsFunc(f.Pods, func(pod MinioPod) bool { return pod.State != MinioPodRuns })
 }
 
-// MayLoseOne reports whether so many replicas would stay that one more than a quorum of
-// them run if one that runs were taken away.
+// MayLoseOne reports whether more than a quorum of the replicas would still run without one of the running ones.
 func (f MinioFacts) MayLoseOne(quorum int) bool {
 	running := 0
 	for _, pod := range f.Pods {

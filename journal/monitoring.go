@@ -1,10 +1,9 @@
 package journal
 
-// ActionScaleMonitoring gives Prometheus or Alertmanager the replicas that the number of
-// nodes allows.
+// ActionScaleMonitoring scales Prometheus or Alertmanager to the replicas that the number of nodes allows.
 const ActionScaleMonitoring ActionKind = "scale-monitoring"
 
-// StepSetReplicas is its step. It leaves the facts of the object as it is then.
+// StepSetReplicas is its step. Its outputs are the facts of the object after it.
 const StepSetReplicas = "set-replicas"
 
 // The Prometheus and the Alertmanager that kURL installs.
@@ -13,15 +12,15 @@ var (
 	MonitoringAlertmanager = Subject{Kind: "Alertmanager", Name: "monitoring/prometheus-alertmanager"}
 )
 
-// MonitoringFacts is what EKCO judges a Prometheus or an Alertmanager by. Generation
-// counts the changes of what is asked of it, whoever made them.
+// MonitoringFacts is what EKCO judges a Prometheus or an Alertmanager by. Generation counts the changes of its spec
+// by any client.
 type MonitoringFacts struct {
 	UID        string `json:"-"`
 	Generation int64  `json:"generation"`
 	Replicas   int    `json:"replicas"`
 }
 
-// Changes counts the changes of what is asked of the object.
+// Changes counts the changes of the object's spec.
 func (f MonitoringFacts) Changes() int64 { return f.Generation }
 
 // Of returns the facts as those of the object with that UID.
@@ -30,8 +29,7 @@ func (f MonitoringFacts) Of(uid string) MonitoringFacts {
 	return f
 }
 
-// MonitoringInput is the input of a scale-monitoring: how many replicas there shall be,
-// because there are so many nodes.
+// MonitoringInput is the input of a scale-monitoring: the replicas, and the number of nodes that they are for.
 type MonitoringInput struct {
 	Replicas int `json:"replicas"`
 	Nodes    int `json:"nodes"`

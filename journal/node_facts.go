@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Taint keys that say a node is not ready, in the words of Kubernetes.
+// Kubernetes' keys of taints of nodes that are not ready.
 const (
 	TaintNotReady           = "node.kubernetes.io/not-ready"
 	TaintUnreachable        = "node.kubernetes.io/unreachable"
@@ -54,7 +54,7 @@ func (f NodeFacts) StillUnreachable(earlier NodeFacts) bool {
 	})
 }
 
-// Equal reports whether two sets of facts say the same.
+// Equal reports whether both facts are the same.
 func (f NodeFacts) Equal(other NodeFacts) bool {
 	if len(f.Taints) != len(other.Taints) {
 		return false

@@ -1,5 +1,4 @@
 package journal
 
-// ActionReportNode is the kind of action that has a program look at a node and report what
-// it finds. It changes nothing there.
+// ActionReportNode runs a program on a node that reports facts. It changes nothing there.
 const ActionReportNode ActionKind = "report-node"

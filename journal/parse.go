@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// ParseRecord reads a record and copies what it keeps. It checks neither the
-// hash, which [CheckRecord] does, nor the payload, which [Event.Decode] does.
-// The error wraps [ErrDamaged].
+// ParseRecord reads a record into copies. It checks neither the hash (see [CheckRecord]) nor the payload (see
+// [Event.Decode]). The error wraps [ErrDamaged].
 func ParseRecord(record []byte) (Event, error) {
 	if event, ok := parseWritten(record); ok {
 		return event, nil
@@ -22,9 +21,8 @@ func ParseRecord(record []byte) (Event, error) {
 	return event, nil
 }
 
-// parseWritten reads a record in exactly the form that [Event.Seal] writes,
-// about ten times faster than encoding/json. It gives up on strings with
-// escapes.
+// parseWritten reads a record in exactly the form that [Event.Seal] writes, about ten times faster than
+// encoding/json. It fails for strings with escapes.
 func parseWritten(record []byte) (Event, bool) {
 	body, hash, err := splitRecord(record)
 	if err != nil {
@@ -58,8 +56,8 @@ func parseWritten(record []byte) (Event, bool) {
 	return event, !r.failed && len(r.rest) == 0
 }
 
-// reader consumes a record from its start; after the first mismatch it has
-// failed and every further result is meaningless.
+// reader consumes a record from its start; after the first mismatch it has failed, and all further results are
+// invalid.
 type reader struct {
 	rest   []byte
 	failed bool
@@ -129,7 +127,7 @@ func (r *reader) time() (parsed time.Time) {
 	return parsed
 }
 
-// eventType saves an allocation for the types of the catalogue.
+// eventType saves an allocation for the types of the catalog.
 func (r *reader) eventType() Type {
 	name := r.raw()
 	if known, ok := catalogByType[Type(name)]; ok {
@@ -170,7 +168,7 @@ func (r *reader) node(subject Subject) string {
 	return string(text)
 }
 
-// payload takes the rest. Its syntax is left to [Event.Decode].
+// payload takes the rest. [Event.Decode] checks its syntax.
 func (r *reader) payload() json.RawMessage {
 	if len(r.rest) < 2 || r.rest[0] != '{' || r.rest[len(r.rest)-1] != '}' {
 		r.failed = true

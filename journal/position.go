@@ -2,15 +2,13 @@ package journal
 
 import "context"
 
-// Position is a place on a journal's chain. It names one event of one journal
-// and, by its hash, all events before it.
+// Position is an event of a journal's chain. By its hash it also identifies all events before it.
 type Position struct {
 	Seq  uint64 `json:"seq"`
 	Hash Hash   `json:"hash"`
 }
 
-// End returns the position of the store's last event, the zero Position for an
-// empty store. What End returns is on disk.
+// End returns the position of the store's last event, zero for an empty store. That event is on disk.
 func End(ctx context.Context, store Store) (Position, error) {
 	var end Position
 	for event, err := range store.Read(ctx, Query{Reverse: true, Limit: 1}) {
@@ -22,10 +20,9 @@ func End(ctx context.Context, store Store) (Position, error) {
 	return end, nil
 }
 
-// Contains reports whether the position lies on the store's chain. It does not
-// where the store ends before it, or has another event of that number. A
-// position that retention moved out counts as contained: its hash is no longer
-// there to be compared. So does the zero Position, which is before all events.
+// Contains reports whether the position is on the store's chain. It is not if the store ends before it, or has
+// another event with that number. A position that retention moved out counts as contained, since its hash can no
+// longer be compared. So does the zero Position, which is before all events.
 func Contains(ctx context.Context, store Store, position Position) (bool, error) {
 	if position == (Position{}) {
 		return true, nil

@@ -11,24 +11,22 @@ import (
 	"time"
 )
 
-// A record is the stored form of an event: one JSON object whose members stand
-// in the order of the fields of [Event], without white space, the hash last.
-// Everything before the member "hash" is the record's body, and
+// A record is the stored form of an event: one JSON object with the members in the order of the fields of [Event],
+// without white space, the hash last. Everything before the member "hash" is the record's body, and
 //
 //	hash = SHA-256(hash of the record before, 32 raw bytes ‖ body)
 //
-// so that any auditor can verify the chain without knowing how EKCO encodes
-// JSON. The record before the first one is taken to have a hash of 32 zeros.
+// so that an auditor can verify the chain without knowing how EKCO encodes JSON. For the first record, the hash
+// before is 32 zeros.
 
 const (
 	hashMember = `,"hash":"`
 	recordEnd  = `"}`
-	// tailLen is the length of the hash member together with the closing brace.
+	// tailLen is the length of the hash member and the closing brace.
 	tailLen = len(hashMember) + 2*sha256.Size + len(recordEnd)
 )
 
-// Event returns the draft as an event that is still without sequence number,
-// time and hash. It fails like [Draft.Encode].
+// Event returns the draft as an event without sequence number, time and hash. It fails like [Draft.Encode].
 func (d Draft) Event() (Event, error) {
 	payload, version, err := d.Encode()
 	if err != nil {
@@ -43,44 +41,40 @@ func (d Draft) Event() (Event, error) {
 	}, nil
 }
 
-// valid keeps what JSON can carry, so that an event reads back as it was
-// returned by Append.
+// valid keeps what JSON can contain, so that an event reads back as Append returned it.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// Seal sets the event's hash from that of the record before it, and returns
-// the event's record.
+// Seal sets the event's hash from that of the record before, and returns the record.
 func (e *Event) Seal(previous Hash) []byte {
 	record, hash := SealBody(previous, e.appendBody(make([]byte, 0, 384+len(e.Payload))))
 	e.Hash = hash
 	return record
 }
 
-// SealBody appends the hash member and the closing brace to a JSON object that
-// still lacks both.
+// SealBody appends the hash member and the closing brace to a JSON object that lacks both.
 func SealBody(previous Hash, body []byte) ([]byte, Hash) {
 	hash := chain(previous, body)
 	return appendTail(body, hash), hash
 }
 
-// Record returns the event's stored form, under the hash it has.
+// Record returns the event's stored form, with the hash it has.
 func (e Event) Record() []byte {
 	return appendTail(e.appendBody(make([]byte, 0, 384+len(e.Payload))), e.Hash)
 }
 
-// CheckRecord returns the hash of a record after comparing it with the record's
-// content. The error wraps [ErrDamaged].
+// CheckRecord compares a record's hash with its content, and returns it. The error wraps [ErrDamaged].
 func CheckRecord(previous Hash, record []byte) (Hash, error) {
 	body, stated, err := splitRecord(record)
 	if err != nil {
 		return Hash{}, err
 	}
 	if computed := chain(previous, body); computed != stated {
-		return Hash{}, fmt.Errorf("record states hash %s, its content has %s: %w", stated, computed, ErrDamaged)
+		return Hash{}, fmt.Errorf("the record has hash %s, but its content has %s: %w", stated, computed, ErrDamaged)
 	}
 	return stated, nil
 }
 
-// RecordHash returns the hash that a record states, unchecked.
+// RecordHash returns the hash in a record, unchecked.
 func RecordHash(record []byte) (Hash, error) {
 	_, stated, err := splitRecord(record)
 	return stated, err
@@ -95,7 +89,7 @@ func splitRecord(record []byte) (body []byte, stated Hash, err error) {
 	if _, err := hex.Decode(stated[:], digits); err != nil {
 		return nil, Hash{}, fmt.Errorf("record's hash: %w: %w", err, ErrDamaged)
 	}
-	// Upper case would decode to the same hash and let a flipped bit pass.
+	// An upper-case digit would decode to the same hash and hide a flipped bit.
 	if bytes.ContainsAny(digits, "ABCDEF") {
 		return nil, Hash{}, fmt.Errorf("record's hash is not in lower case: %w", ErrDamaged)
 	}

@@ -7,24 +7,23 @@ import (
 	"strings"
 )
 
-// The kinds of action that change Rook's custom resources. The input of each, and its plan, is a
-// [RookChange].
+// The kinds of action that change Rook's custom resources. The input and the plan of each is a [RookChange].
 const (
-	// ActionAddStorageNodes lets Ceph use nodes that joined.
+	// ActionAddStorageNodes lets Ceph use new nodes.
 	ActionAddStorageNodes ActionKind = "add-storage-nodes"
-	// ActionRaiseCopies has Ceph keep data in more copies, as there are hosts for them.
+	// ActionRaiseCopies makes Ceph keep more copies of data, once there are enough hosts.
 	ActionRaiseCopies ActionKind = "raise-copies"
 	// ActionAddCephDaemons makes Ceph's monitors and managers redundant.
 	ActionAddCephDaemons ActionKind = "add-ceph-daemons"
 )
 
-// StepChangeRook is the step of each. It leaves the [RookFacts] of the object as it is then.
+// StepChangeRook is the step of each. Its outputs are the [RookFacts] of the object after it.
 const StepChangeRook = "change"
 
 // RookCluster is the CephCluster that kURL installs.
 var RookCluster = Subject{Kind: "CephCluster", Name: rookNamespace + "/rook-ceph"}
 
-// RookCeph is what Ceph itself says of the cluster. Its identity is Ceph's fsid.
+// RookCeph is the cluster according to Ceph itself. Its UID is Ceph's fsid.
 var RookCeph = Subject{Kind: "Ceph", Name: rookNamespace + "/ceph"}
 
 const rookNamespace = "rook-ceph"
@@ -46,77 +45,72 @@ func HasRookPools(of Subject) bool {
 	return slices.Contains([]string{KindCephBlockPool, KindCephFilesystem, KindCephObjectStore}, of.Kind)
 }
 
-// RookFacts is what EKCO judges one of Rook's custom resources by, or Ceph.
+// RookFacts is what EKCO judges one of Rook's custom resources, or Ceph, by.
 type RookFacts struct {
 	UID string `json:"-"`
-	// Generation counts the changes of what is asked of it, whoever made them; zero for Ceph.
+	// Generation counts the changes of its spec by any client; zero for Ceph.
 	Generation int64 `json:"generation,omitempty"`
-	// Version is the version of Rook, in the CephCluster alone; empty where it is not known,
-	// for which Unversioned is the reason.
+	// Version is the version of Rook, in the CephCluster alone; empty if unknown, with the reason in Unversioned.
 	Version     string `json:"version,omitempty"`
 	Unversioned string `json:"unversioned,omitempty"`
-	// Numbers are those that EKCO may change with this version of Rook, by their place in the
-	// object as a JSON pointer. Where there is none it is Rook that decides; of zero mgrs too,
-	// which are one.
+	// Numbers are those that EKCO may change with this version of Rook, by JSON pointer. If one is missing, Rook
+	// decides it, as for zero mgrs, which means one.
 	Numbers map[string]int `json:"numbers,omitempty"`
-	// Storage is the CephCluster's, nil where it has none, as for a Ceph that runs elsewhere.
+	// Storage is the CephCluster's; nil if it has none, as for an external Ceph.
 	Storage *RookStorage `json:"storage,omitempty"`
-	// Hosts are those with an OSD that is up and in and takes data, in order of their names; of
-	// Ceph alone.
+	// Hosts are those with an OSD that is up and in and accepts data, sorted by name; only for Ceph.
 	Hosts []string `json:"hosts,omitempty"`
-	// Ceph is what Ceph says of itself besides; nil of everything else.
+	// Ceph is what else Ceph reports; nil except for Ceph.
 	Ceph *CephFacts `json:"ceph,omitempty"`
-	// Redundant are the places of numbers that Rook takes only from 2 on.
+	// Redundant are the places of numbers for which Rook requires 2 or more.
 	Redundant []string `json:"redundant,omitempty"`
-	// Names are those that it gives its pools itself.
+	// Names are the names of pools that the resource sets itself.
 	Names RookNames `json:"names,omitempty"`
 }
 
-// CephFacts is what Ceph says of itself. What changes by itself, as numbers of placement groups
-// and bytes do, is none of it.
+// CephFacts is what Ceph reports. It leaves out values that keep changing, such as bytes and numbers of placement
+// groups.
 type CephFacts struct {
-	// Version is such as "16.2.15 pacific", empty where Ceph says none that EKCO can read.
+	// Version is such as "16.2.15 pacific", empty if EKCO cannot read it.
 	Version string `json:"version,omitempty"`
-	// Health is Ceph's opinion of itself, such as HEALTH_WARN, and Checks are the codes of its
-	// reasons, in order, and of those that somebody muted.
+	// Health is Ceph's health, such as HEALTH_WARN. Checks are the codes of its health checks, sorted, with muted
+	// ones.
 	Health string   `json:"health,omitempty"`
 	Checks []string `json:"checks,omitempty"`
-	// Occupied are the hosts that have an OSD, whether or not it runs, in order of their names.
+	// Occupied are the hosts that have an OSD, running or not, sorted by name.
 	Occupied []string `json:"occupied,omitempty"`
-	// Crush are all hosts that the CRUSH map has, also those without OSDs, in order of their
-	// names.
+	// Crush are all hosts in the CRUSH map, also without OSDs, sorted by name.
 	Crush []string `json:"crush,omitempty"`
-	// Pools are in order of their names.
+	// Pools are sorted by name.
 	Pools []CephPool `json:"pools,omitempty"`
 }
 
-// CephPool is a pool as Ceph has it, whatever Rook is asked for.
+// CephPool is a pool in Ceph, whatever Rook's resource says.
 type CephPool struct {
 	Name string `json:"name"`
-	// Size is how many copies it keeps, and MinSize without how many it does not serve.
+	// Size is how many copies it keeps, and MinSize how many it needs to serve.
 	Size    int `json:"size"`
 	MinSize int `json:"min_size"`
-	// PGMin is how many placement groups it shall have at least, zero for any; Enough is set
-	// where it has as many as [PoolPGMin].
+	// PGMin is its minimum of placement groups, zero for none; Enough is set if it has at least [PoolPGMin].
 	PGMin  int  `json:"pg_num_min,omitempty"`
 	Enough bool `json:"enough_groups,omitempty"`
-	// Bound is set where its copies cannot be on any hosts, or are no copies.
+	// Bound is set if its copies cannot be on any hosts, or it has no copies.
 	Bound bool `json:"bound,omitempty"`
-	// OnOSDs is set where its copies are on different OSDs, and may be on one host.
+	// OnOSDs is set if its copies are on different OSDs, and may be on one host.
 	OnOSDs bool `json:"on_osds,omitempty"`
 }
 
 // RookStorage says which nodes Ceph may use.
 type RookStorage struct {
-	// AllNodes is set when it may use all, whatever is listed.
+	// AllNodes is set if it may use all nodes, whatever the list says.
 	AllNodes bool `json:"all_nodes,omitempty"`
-	// Nodes are the hostnames that are listed, in order of their names.
+	// Nodes are the listed hostnames, sorted.
 	Nodes []string `json:"nodes,omitempty"`
-	// Claims is set when its OSDs are on claims instead of nodes.
+	// Claims is set if its OSDs are on claims and not on nodes.
 	Claims bool `json:"claims,omitempty"`
 }
 
-// Changes counts the changes of what is asked of the object.
+// Changes counts the changes of the object's spec.
 func (f RookFacts) Changes() int64 { return f.Generation }
 
 // Of returns the facts as those of the object with that UID.
@@ -125,7 +119,7 @@ func (f RookFacts) Of(uid string) RookFacts {
 	return f
 }
 
-// Lists reports whether Ceph may use the node of that hostname because it is listed.
+// Lists reports whether the list allows Ceph to use the node with that hostname.
 func (s *RookStorage) Lists(hostname string) bool {
 	return s != nil && !s.AllNodes && slices.Contains(s.Nodes, hostname)
 }
@@ -136,7 +130,7 @@ const (
 	RookMgrs = "/spec/mgr/count"
 )
 
-// RookNumberName is what people call a number, by its place in the object.
+// RookNumberName names a number for people, from its place in the object.
 func RookNumberName(place string) string {
 	if pool, setting, is := PoolNumber(place); is {
 		return setting + " of pool " + pool
@@ -144,54 +138,51 @@ func RookNumberName(place string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(place, "/spec"), "/"), "/", ".")
 }
 
-// RookChange is what is to be changed of a custom resource, which has all of it changed at
-// once or is left as it is.
+// RookChange is a change of a custom resource, made completely or not at all.
 type RookChange struct {
-	// Numbers are to be others, by their places.
+	// Numbers are the new numbers, by place.
 	Numbers map[string]RookNumber `json:"numbers,omitempty"`
-	// Nodes are to be listed, and no others used than those that are listed.
+	// Nodes are to be listed; Ceph then uses only listed nodes.
 	Nodes []RookNode `json:"nodes,omitempty"`
 	// Hosts is how many hosts with storage the change needs; zero for any.
 	Hosts int `json:"hosts,omitempty"`
-	// Label is what a node that is to be listed has, as key=value; empty for anything.
+	// Label is the label that a node must have to be listed, as key=value; empty for any node.
 	Label string `json:"label,omitempty"`
-	// Whole is set when the list takes the place of all nodes: a host with OSDs that it does
-	// not name would be one that Ceph shall not use.
+	// Whole is set if the list replaces "all nodes": then a host with OSDs that is not in it would no longer be used.
 	Whole bool `json:"whole,omitempty"`
-	// Gone are the hosts for which a number is to be lowered, by their names in the CRUSH map.
+	// Gone are the hosts for which a number is lowered, by their names in the CRUSH map.
 	Gone []string `json:"gone,omitempty"`
-	// Partly is set where it is to be lowered further if other hosts do not come back.
+	// Partly is set if it is to be lowered further should other hosts stay away.
 	Partly bool `json:"partly,omitempty"`
-	// ByCommand is set where Rook does not carry a lower number into Ceph: EKCO sets the pools
-	// that it is for as well.
+	// ByCommand is set if Rook does not apply a lower number in Ceph: then EKCO also sets the pools.
 	ByCommand bool `json:"by_command,omitempty"`
-	// Names are those of the pools that numbers are for, where the object gives one.
+	// Names are the names of the changed pools, if the object sets them.
 	Names RookNames `json:"names,omitempty"`
 }
 
-// RookNumber is a number as it was, and as it shall be.
+// RookNumber is a number before and after the change.
 type RookNumber struct {
 	From int `json:"from"`
 	To   int `json:"to"`
 }
 
-// RookNode is a node that Ceph shall use.
+// RookNode is a node that Ceph is to use.
 type RookNode struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Hostname is what Rook calls it.
+	// Hostname is Rook's name for it.
 	Hostname string `json:"hostname"`
-	// Occupied is set when it has OSDs, so that it is listed ready or not.
+	// Occupied is set if it has OSDs, so that it is listed even if it is not ready.
 	Occupied bool `json:"occupied,omitempty"`
 }
 
-// CrushName is what Rook calls a machine in the CRUSH map, where there are no dots.
+// CrushName is Rook's name for a machine in the CRUSH map, which has no dots.
 func CrushName(hostname string) string { return strings.ReplaceAll(hostname, ".", "-") }
 
-// From and To say what the numbers are and shall be, for people.
+// From describes the numbers before the change, for people.
 func (c RookChange) From() string { return c.numbers(func(n RookNumber) int { return n.From }) }
 
-// To is the reverse of From.
+// To describes the numbers after the change.
 func (c RookChange) To() string { return c.numbers(func(n RookNumber) int { return n.To }) }
 
 func (c RookChange) numbers(which func(RookNumber) int) string {
@@ -206,7 +197,7 @@ func (c RookChange) numbers(which func(RookNumber) int) string {
 	return strings.Join(texts, ", ")
 }
 
-// Lacks says what of the change is not there yet, or "".
+// Lacks says which part of the change is missing, or "".
 func (c RookChange) Lacks(live RookFacts) string {
 	var lacks []string
 	for _, place := range slices.Sorted(maps.Keys(c.Numbers)) {
@@ -222,13 +213,13 @@ func (c RookChange) Lacks(live RookFacts) string {
 	return strings.Join(lacks, ", ")
 }
 
-// Moved says which number is neither what it was nor what it shall be, or "".
+// Moved says which number has neither the old nor the new value, or "".
 func (c RookChange) Moved(live RookFacts) string {
 	for _, place := range slices.Sorted(maps.Keys(c.Numbers)) {
 		has, there := live.number(place)
 		switch number := c.Numbers[place]; {
 		case !there:
-			return RookNumberName(place) + " is no longer there"
+			return RookNumberName(place) + " no longer exists"
 		case has != number.From && has != number.To:
 			return RookNumberName(place) + " is " + strconv.Itoa(has) + " now"
 		}

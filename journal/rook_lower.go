@@ -1,11 +1,11 @@
 package journal
 
-// ActionLowerCopies has Ceph keep one pool, or those that one number is for, in fewer copies,
-// as hosts are gone for good. Its input, and its plan, is a [RookChange] of that number.
+// ActionLowerCopies makes Ceph keep fewer copies in the pools of one number, after hosts are gone for good. Its input
+// and its plan is a [RookChange] of that number.
 const ActionLowerCopies ActionKind = "lower-copies"
 
-// StepRookCarried is the step that waits until Ceph has what Rook was asked for, and
-// StepLowerPools the one that sets it in Ceph where Rook does not.
+// StepRookCarried waits until Ceph has what Rook's resource says, and StepLowerPools sets it in Ceph if Rook does
+// not.
 const (
 	StepRookCarried = "carried"
 	StepLowerPools  = "lower-pools"

@@ -5,19 +5,17 @@ import (
 	"strings"
 )
 
-// The kinds of action that change what Rook gives its pods. The input of each is a
-// [RookPodsInput].
+// The kinds of action that change the settings of Rook's pods. The input of each is a [RookPodsInput].
 const (
-	// ActionSetCSIResources sets what the pods of Ceph's CSI drivers ask for and may use.
+	// ActionSetCSIResources sets the resource requests and limits of the pods of Ceph's CSI drivers.
 	ActionSetCSIResources ActionKind = "set-csi-resources"
-	// ActionSpreadMDS has the MDS of a filesystem run on different hosts.
+	// ActionSpreadMDS spreads the MDS of a filesystem over different hosts.
 	ActionSpreadMDS ActionKind = "spread-mds"
-	// ActionSetPriorityClass gives the pods of a workload of Rook a priority class.
+	// ActionSetPriorityClass sets the priority class of the pods of one of Rook's workloads.
 	ActionSetPriorityClass ActionKind = "set-priority-class"
 )
 
-// Their steps. StepSetRookPods is the change, and leaves the [RookPodsFacts] of the object
-// as it is then.
+// Their steps. StepSetRookPods is the change; its outputs are the [RookPodsFacts] of the object after it.
 const (
 	StepSetRookPods    = "set"
 	StepAwaitMDSHosts  = "await-hosts"
@@ -25,21 +23,19 @@ const (
 	StepAwaitRolledOut = "await-rollout"
 )
 
-// RookOperatorConfig is the ConfigMap of Rook's operator, with the resources of the pods of
-// Ceph's CSI drivers.
+// RookOperatorConfig is the ConfigMap of Rook's operator, with the resources of the pods of Ceph's CSI drivers.
 var RookOperatorConfig = Subject{Kind: "ConfigMap", Name: rookNamespace + "/rook-ceph-operator-config"}
 
-// KindCephMDS is the kind of what serves a filesystem, which is none of the Kubernetes API.
+// KindCephMDS is the kind of a filesystem's MDS, which is not a Kubernetes kind.
 const KindCephMDS = "CephMDS"
 
-// RookMDS are the MDS of the CephFilesystem of that name, called as Rook calls their
-// Deployments. Their identity is [MDSOf] the filesystem's: the CephFilesystem itself is
-// another thing.
+// RookMDS are the MDS of the CephFilesystem of that name, with the name of their Deployments without the suffix.
+// Their UID is [MDSOf] the filesystem's, since the CephFilesystem itself is another thing.
 func RookMDS(filesystem string) Subject {
 	return Subject{Kind: KindCephMDS, Name: rookNamespace + "/" + mdsPrefix + filesystem}
 }
 
-// MDSFilesystem returns the name of the CephFilesystem that the MDS are of.
+// MDSFilesystem returns the name of the MDS's CephFilesystem.
 func MDSFilesystem(mds Subject) string {
 	return strings.TrimPrefix(mds.Name, rookNamespace+"/"+mdsPrefix)
 }
@@ -49,10 +45,10 @@ const (
 	mdsOf     = "mds-of-"
 )
 
-// MDSOf is the identity of the MDS of the filesystem with that UID.
+// MDSOf is the UID of the MDS of the filesystem with that UID.
 func MDSOf(filesystem string) string { return mdsOf + filesystem }
 
-// The kinds of workload that Rook's daemons are.
+// The kinds of workload of Rook's daemons.
 const (
 	KindDeployment = "Deployment"
 	KindDaemonSet  = "DaemonSet"
@@ -63,37 +59,34 @@ func RookWorkload(kind, name string) Subject {
 	return Subject{Kind: kind, Name: rookNamespace + "/" + name}
 }
 
-// RookAgent is the DaemonSet of the agent that Rook had before it used CSI.
+// RookAgent is the DaemonSet of the agent of Rook versions without CSI.
 var RookAgent = RookWorkload(KindDaemonSet, "rook-ceph-agent")
 
-// RookPodsFacts is what EKCO judges by what Rook gives its pods.
+// RookPodsFacts is what EKCO judges the settings of Rook's pods by.
 type RookPodsFacts struct {
 	UID string `json:"-"`
-	// Generation counts the changes of what is asked of the object, whoever made them; zero
-	// for a ConfigMap, of which nobody counts them.
+	// Generation counts the changes of the object's spec by any client; zero for a ConfigMap, which has none.
 	Generation int64 `json:"generation,omitempty"`
-	// Version is Rook's, for the ConfigMap alone; empty where it is not known, for which
-	// Unversioned is the reason.
+	// Version is Rook's, for the ConfigMap alone; empty if unknown, with the reason in Unversioned.
 	Version     string `json:"version,omitempty"`
 	Unversioned string `json:"unversioned,omitempty"`
-	// Differing are the keys of the ConfigMap that say other resources than EKCO sets, or
-	// none, in order; none with a Rook that does not know them all.
+	// Differing are the keys of the ConfigMap whose resources differ from EKCO's or are missing, sorted; none for a
+	// Rook that does not know all keys.
 	Differing []string `json:"differing,omitempty"`
-	// OneNode is set when the MDS are placed as kURL does on a single node, where they may
-	// share a host.
+	// OneNode is set if the MDS are placed as kURL does on a single node, where they may share a host.
 	OneNode bool `json:"one_node,omitempty"`
-	// Spread is set when they are placed as EKCO does, each on a host of its own. Where neither
-	// is, somebody else has placed them.
+	// Spread is set if they are placed as EKCO does, each on its own host. If neither is set, another program placed
+	// them.
 	Spread bool `json:"spread,omitempty"`
-	// Hosts are the nodes on which the MDS run and are ready, in order.
+	// Hosts are the nodes with ready MDS, sorted.
 	Hosts []string `json:"hosts,omitempty"`
-	// Daemon is what a workload runs, such as "osd".
+	// Daemon is the daemon of a workload, such as "osd".
 	Daemon string `json:"daemon,omitempty"`
 	// Priority is the priority class of a workload's pods, empty for none.
 	Priority string `json:"priority,omitempty"`
 }
 
-// Changes counts the changes of what is asked of the object.
+// Changes counts the changes of the object's spec.
 func (f RookPodsFacts) Changes() int64 { return f.Generation }
 
 // Of returns the facts as those of the object with that UID.
@@ -102,18 +95,18 @@ func (f RookPodsFacts) Of(uid string) RookPodsFacts {
 	return f
 }
 
-// RookPodsInput is what one of the actions is asked for with; each uses its own field.
+// RookPodsInput is the input of these actions; each uses its own fields.
 type RookPodsInput struct {
-	// Keys of the ConfigMap are to be set.
+	// Keys are the keys of the ConfigMap to set.
 	Keys []string `json:"keys,omitempty"`
 	// Nodes is how many nodes the change needs.
 	Nodes int `json:"nodes,omitempty"`
-	// Class is the priority class that is to be given, and Daemon what the workload runs.
+	// Class is the priority class to set, and Daemon the daemon of the workload.
 	Class  string `json:"class,omitempty"`
 	Daemon string `json:"daemon,omitempty"`
 }
 
-// Lacks says what of the input the thing of a kind does not have yet, or "".
+// Lacks says which part of the input is missing in the thing, or "".
 func (i RookPodsInput) Lacks(kind string, live RookPodsFacts) string {
 	differ := i.differ(live)
 	switch {
@@ -129,13 +122,13 @@ func (i RookPodsInput) Lacks(kind string, live RookPodsFacts) string {
 	return ""
 }
 
-// Moved says what somebody else has made of the thing, so that it is not EKCO's to change any
-// more, or "". Of a ConfigMap's keys it is EKCO's whatever they say.
+// Moved says how another program changed the thing, so that EKCO no longer may, or "". EKCO may always set the keys
+// of the ConfigMap.
 func (i RookPodsInput) Moved(kind string, live RookPodsFacts) string {
 	switch {
 	case kind == RookOperatorConfig.Kind:
 	case kind == KindCephMDS && !live.OneNode && !live.Spread:
-		return "the MDS are placed otherwise than kURL does on a single node"
+		return "the MDS are not placed as kURL does on a single node"
 	case kind == KindCephMDS:
 	case live.Priority != "" && live.Priority != i.Class:
 		return "its pods have priority class " + live.Priority
@@ -143,7 +136,7 @@ func (i RookPodsInput) Moved(kind string, live RookPodsFacts) string {
 	return ""
 }
 
-// differ returns which of the keys are not as they shall be.
+// differ returns the keys that are not up to date.
 func (i RookPodsInput) differ(live RookPodsFacts) (differ []string) {
 	for _, key := range i.Keys {
 		if slices.Contains(live.Differing, key) {

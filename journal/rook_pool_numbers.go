@@ -5,30 +5,28 @@ import (
 	"strings"
 )
 
-// ActionSetCephPools sets by command what no custom resource of Rook's says of Ceph's pools. Its
-// input is a [RookChange] of the thing [RookCeph], with the numbers of a single pool.
+// ActionSetCephPools sets numbers of Ceph's pools that no custom resource of Rook has, by command. Its input is a
+// [RookChange] of the thing [RookCeph], with the numbers of a single pool.
 const ActionSetCephPools ActionKind = "set-ceph-pools"
 
-// Its steps: one for each number, called by its place. Where a single copy takes an option of
-// Ceph's monitors, that this may be set stands on record before, and as an undo of that the
-// option is put back as it was.
+// Its steps: one for each number, with its place in the id. If a single copy needs an option of Ceph's monitors, a
+// step first records that it may be set, and the undo of that restores the option.
 const (
 	StepSetPoolNumber = "set-pool"
 	StepNoteOption    = "note-option"
 	StepPutOptionBack = "put-option-back"
 )
 
-// The pools of Ceph's mgr, from Ceph 17 on and before.
+// The pool of Ceph's mgr, from Ceph 17 on and before.
 const (
 	MgrPool    = ".mgr"
 	OldMgrPool = "device_health_metrics"
 )
 
-// PoolPGMin is how many placement groups the pools of an object store's metadata shall have at
-// least.
+// PoolPGMin is the minimum of placement groups of the metadata pools of an object store.
 const PoolPGMin = 8
 
-// The numbers of a pool that Ceph has, by the names that Ceph gives them.
+// The numbers of a pool in Ceph, by Ceph's names.
 const (
 	PoolSize     = "size"
 	PoolMinSize  = "min_size"
@@ -37,7 +35,7 @@ const (
 
 const poolNumbers = "/pools/"
 
-// PoolPlace is the place of a number that Ceph has of a pool. It is none in a custom resource.
+// PoolPlace is the place of a number of a pool in Ceph. It is not a place in a custom resource.
 func PoolPlace(pool, setting string) string { return poolNumbers + pool + "/" + setting }
 
 // PoolNumber is the reverse of [PoolPlace].
@@ -50,8 +48,7 @@ func PoolNumber(place string) (pool, setting string, is bool) {
 	return rest[:i], rest[i+1:], true
 }
 
-// number returns the number of that place, in the custom resource or in Ceph, and whether there
-// is one.
+// number returns the number at that place, in the custom resource or in Ceph, and whether it exists.
 func (f RookFacts) number(place string) (has int, there bool) {
 	name, setting, ofPool := PoolNumber(place)
 	if !ofPool {

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// RookNames are the names in Ceph of those pools to which a custom resource gives a name itself, by
-// the places of their sizes.
+// RookNames are the names in Ceph of pools that a custom resource names itself, by the places of their sizes.
 type RookNames map[string]string
 
-// Make reports whether Rook makes the pool that Ceph calls so of that place in a custom resource,
-// whose size is the number there.
+// Make reports whether Rook creates the pool with this name for that place of a custom resource, whose number is the
+// pool's size.
 func (n RookNames) Make(of Subject, place, pool string) bool {
 	if name, own := n[place]; own {
 		return pool == name
@@ -18,7 +17,7 @@ func (n RookNames) Make(of Subject, place, pool string) bool {
 	return named(of, place, pool)
 }
 
-// named knows the names that Rook gives.
+// named applies Rook's rules for names.
 func named(of Subject, place, pool string) bool {
 	_, name, _ := strings.Cut(of.Name, "/")
 	switch where := strings.TrimSuffix(place, "/replicated/size"); of.Kind {
@@ -35,5 +34,5 @@ func named(of Subject, place, pool string) bool {
 	return false
 }
 
-// storeData is the pool of an object store's data; all its others are for what is known of it.
+// storeData is the data pool of an object store; all its other pools are for metadata.
 func storeData(name string) string { return name + ".rgw.buckets.data" }

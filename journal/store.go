@@ -12,34 +12,27 @@ import (
 var (
 	// ErrClosed is returned by every call on a closed store.
 	ErrClosed = errors.New("journal is closed")
-	// ErrDamaged is returned when a record or the chain is not as it was
-	// written.
+	// ErrDamaged is returned if a record or the chain was changed since it was written.
 	ErrDamaged = errors.New("journal is damaged")
-	// ErrUnverified is returned by an opener that could not find out whether the
-	// file is sound, because what reads it was killed, took too long or could not
-	// read. That says nothing about the file, which was not touched.
+	// ErrUnverified is returned by an opener that could not check the file, because the checking process was killed,
+	// timed out or could not read. The file may be intact, and was not changed.
 	ErrUnverified = errors.New("journal could not be verified")
-	// ErrNotAJournal is returned by an opener for a file that never was a
-	// journal. It was not touched.
+	// ErrNotAJournal is returned by an opener for a file that never was a journal. It was not changed.
 	ErrNotAJournal = errors.New("not an EKCO journal")
-	// ErrLocked is returned by an opener when another process holds the
-	// journal. The message names its pid.
+	// ErrLocked is returned by an opener if another process holds the journal. The message has its pid.
 	ErrLocked = errors.New("journal is in use")
 	// ErrOtherCluster is returned when a journal belongs to another cluster.
 	ErrOtherCluster = errors.New("journal belongs to another cluster")
-	// ErrOtherFormat is returned when a file is of a format this EKCO does not
-	// read.
+	// ErrOtherFormat is returned for a file of a format that this EKCO cannot read.
 	ErrOtherFormat = errors.New("journal has an unknown format")
 	// ErrNoSnapshot is returned when there is no snapshot yet.
 	ErrNoSnapshot = errors.New("journal has no snapshot")
-	// ErrUnwritable is returned by Append when the events could not be put on
-	// disk (disk full, file system read-only). Nothing was appended, and the
-	// caller must not act. The store recovers by itself when the cause is gone.
+	// ErrUnwritable is returned by Append if the events could not be written to disk (disk full, file system
+	// read-only). Nothing was appended, and the caller must not act. Append works again when the cause is gone.
 	ErrUnwritable = errors.New("journal cannot be written")
 )
 
-// UnwritableError says why events could not be put on disk. It is an
-// [ErrUnwritable].
+// UnwritableError is an [ErrUnwritable] with its cause.
 type UnwritableError struct{ Cause error }
 
 func (e *UnwritableError) Error() string {
@@ -49,28 +42,23 @@ func (e *UnwritableError) Error() string {
 // Unwrap makes errors.Is hold for ErrUnwritable and for the cause.
 func (e *UnwritableError) Unwrap() []error { return []error{ErrUnwritable, e.Cause} }
 
-// Store is an append-only log of events. All methods are safe for concurrent
-// use. The suite in journaltest says what every implementation must do; a
-// store that spans machines would implement the same interface.
+// Store is an append-only log of events. All methods are safe for concurrent use. The suite in journaltest tests what
+// every implementation must do.
 type Store interface {
-	// Append writes the drafts as one unit and returns them as events, in
-	// order and with consecutive sequence numbers. When it returns without
-	// error, they survive a crash of the process and of the machine; when it
-	// returns an error, none of them was appended, except after ctx ended while
-	// the write was under way: then all of them or none may have been.
+	// Append writes the drafts as one unit and returns them as events, in order and with consecutive sequence
+	// numbers. If it returns no error, they survive a crash of the process and of the machine. If it returns an
+	// error, none of them was appended; but if ctx ended during the write, all of them or none may have been.
 	Append(ctx context.Context, drafts ...Draft) ([]Event, error)
 
-	// Read yields the events that match, in the query's order. It sees what was
-	// appended before the call and may see later events. An error ends the
-	// sequence.
+	// Read yields the matching events, in the query's order: all that were appended before the call, and maybe later
+	// ones. An error ends the sequence.
 	Read(ctx context.Context, query Query) iter.Seq2[Event, error]
 
-	// Follow yields every event with a sequence number above after, then waits
-	// for more, until ctx ends (the sequence then ends without an error) or the
-	// store is closed (the last pair then carries ErrClosed).
+	// Follow yields every event with a sequence number above after, then waits for more, until ctx ends (then the
+	// sequence ends without an error) or the store is closed (then the last pair has ErrClosed).
 	Follow(ctx context.Context, after uint64) iter.Seq2[Event, error]
 
-	// SaveSnapshot keeps a folded state, replacing an older one.
+	// SaveSnapshot saves a folded state, replacing an older one.
 	SaveSnapshot(ctx context.Context, snapshot Snapshot) error
 
 	// Snapshot returns the newest snapshot, or ErrNoSnapshot.
@@ -79,17 +67,15 @@ type Store interface {
 	// Stat describes the journal.
 	Stat(ctx context.Context) (Stat, error)
 
-	// BindCluster makes the journal belong to the cluster with this UID (of
-	// namespace kube-system) if it belongs to none, and returns
-	// ErrOtherCluster, naming both, if it belongs to another.
+	// BindCluster makes the journal belong to the cluster with this UID (of namespace kube-system) if it belongs to
+	// none, and returns ErrOtherCluster, with both UIDs, if it belongs to another.
 	BindCluster(ctx context.Context, uid string) error
 
 	// Close ends all followers and releases the journal.
 	Close() error
 }
 
-// Query selects events. Fields that are set must all match; the zero Query
-// selects everything.
+// Query selects events. All fields that are set must match; the zero Query selects everything.
 type Query struct {
 	// After and Before bound the sequence number, both exclusive; Before 0
 	// means no bound.
@@ -110,7 +96,7 @@ type Query struct {
 	Limit int
 }
 
-// Matches reports whether the event is selected, Limit and order aside.
+// Matches reports whether the event is selected; it ignores the limit and the order.
 func (q Query) Matches(e Event) bool {
 	switch {
 	case e.Seq <= q.After, q.Before != 0 && e.Seq >= q.Before:
@@ -135,11 +121,10 @@ func (q Query) Matches(e Event) bool {
 	return false
 }
 
-// Snapshot is a folded state and the sequence number it was folded up to.
+// Snapshot is a folded state and the last event in it.
 type Snapshot struct {
 	Seq uint64 `json:"seq"`
-	// Fold names the shape of State, so that a newer EKCO can ignore a
-	// snapshot it no longer reads and replay instead.
+	// Fold is the version of State: a newer EKCO ignores a snapshot that it cannot read and replays the events.
 	Fold  string    `json:"fold"`
 	Time  time.Time `json:"time"`
 	State []byte    `json:"state"`
@@ -150,16 +135,15 @@ type Stat struct {
 	JournalID  string `json:"journal_id"`
 	Format     int    `json:"format"`
 	ClusterUID string `json:"cluster_uid,omitempty"`
-	// FirstSeq and LastSeq are 0 when the journal is empty. Events is less than
-	// their difference suggests when retention has moved events out.
+	// FirstSeq and LastSeq are 0 if the journal is empty. Events is smaller than their range if retention has moved
+	// events out.
 	FirstSeq    uint64    `json:"first_seq"`
 	LastSeq     uint64    `json:"last_seq"`
 	Events      uint64    `json:"events"`
 	FirstTime   time.Time `json:"first_time,omitzero"`
 	LastTime    time.Time `json:"last_time,omitzero"`
 	SnapshotSeq uint64    `json:"snapshot_seq,omitempty"`
-	// Path and Bytes are empty for a store without a file. FreeBytes is how
-	// much of Bytes a compaction would give back.
+	// Path and Bytes are empty for a store without a file. FreeBytes is how much of Bytes a compaction would free.
 	Path      string `json:"path,omitempty"`
 	Bytes     int64  `json:"bytes,omitempty"`
 	FreeBytes int64  `json:"free_bytes,omitempty"`

@@ -1,6 +1,6 @@
 package journal
 
-// Each payload states its event type and version; the pairs are fixed for ever.
+// The event type and version of each payload; the pairs never change.
 
 const (
 	version1 = 1
@@ -90,7 +90,7 @@ func (PauseCleared) eventVersion() int { return version1 }
 
 func (ActionRequested) eventType() Type { return TypeActionRequested }
 
-// Version 1 had the members of the inputs of clear-node and purge-node among its own.
+// Version 1 had the fields of the inputs of clear-node and purge-node among its own.
 func (ActionRequested) eventVersion() int { return version2 }
 
 func (ActionRefused) eventType() Type   { return TypeActionRefused }

@@ -37,12 +37,12 @@ func foreign(t *testing.T, d *desk) (path string, content []byte) {
 func TestTheOperatorBeginsAnewWhereAReinstalledClusterLeftItsJournal(t *testing.T) {
 	d := newDesk(t, nil)
 	path, content := foreign(t, d)
-	strange := fmt.Errorf("run: %w", &journal.OtherClusterError{JournalID: "j", Bound: "c-old", Asked: "c-new"})
-	if !isStrange(strange) {
+	cause := fmt.Errorf("run: %w", &journal.OtherClusterError{JournalID: "j", Bound: "c-old", Asked: "c-new"})
+	if !isForeign(cause) {
 		t.Fatal("the journal of another cluster is no reason to begin anew")
 	}
 	var log bytes.Buffer
-	if err := beginAnew(t.Context(), config.Config{General: config.General{Journal: path}}, strange, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+	if err := replaceJournal(t.Context(), config.Config{General: config.General{Journal: path}}, cause, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
 		t.Fatal(err)
 	}
 	aside, err := filepath.Glob(path + ".of-cluster-c-old-*")
@@ -52,7 +52,7 @@ func TestTheOperatorBeginsAnewWhereAReinstalledClusterLeftItsJournal(t *testing.
 	if kept, err := os.ReadFile(aside[0]); err != nil || !bytes.Equal(kept, content) {
 		t.Errorf("the old journal was not kept as it was: %v", err)
 	}
-	d.expect(d.types("status"), exitDone, "was set aside as "+aside[0], "")
+	d.expect(d.types("status"), exitDone, "renamed it to "+aside[0], "")
 	d.app.now = time.Now
 	d.expect(d.types("history", "--journal", aside[0]), exitDone, "node worker-2 (worker) is ready", "")
 	d.expect(d.types("history"), exitDone, "it is of cluster c-old, and this is cluster c-new", "")

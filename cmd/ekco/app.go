@@ -16,35 +16,35 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// app is what the commands need of the world around them.
+// app has what the commands need from outside, so that tests can replace it.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// unread looks after what the two write.
+	// unread ends the process if its output is not read.
 	unread *unread
-	// Whether the three are terminals.
+	// Whether stdin, stdout and stderr are terminals.
 	askable, stdoutTerminal, stderrTerminal bool
 	env                                     func(string) (string, bool)
 	configDirs                              []string
 	now                                     func() time.Time
-	// words are the words for events and actions.
+	// words is the message catalog.
 	words *words.Vocabulary
-	// deferredPatience is how long a purge must have been quiet before it counts
-	// as one that waits for days.
-	deferredPatience time.Duration
-	// holderPatience is how long a process that holds the journal may take to
-	// listen on its socket, or to let the journal go.
-	holderPatience time.Duration
-	// kubeletSteady is how long a kubelet must run that was restarted.
+	// deferredAfter is how long a purge must have been quiet before the command reports it as one that waits for
+	// days.
+	deferredAfter time.Duration
+	// holderTimeout is how long a process that holds the journal may take to listen on its socket, or to release the
+	// journal.
+	holderTimeout time.Duration
+	// kubeletSteady is how long a restarted kubelet must run.
 	kubeletSteady time.Duration
 
-	// dial reaches the operator that serves a socket.
+	// dial connects to the operator that serves a socket.
 	dial func(ctx context.Context, socket string) (operator, error)
-	// work starts a ring for one purge, where no operator runs.
+	// work starts a ring for one purge, if no operator runs.
 	work func(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (api.Backend, <-chan struct{}, func() error, error)
 }
 
-// operator is a backend that is reached, and let go.
+// operator is a backend with a connection to close.
 type operator interface {
 	api.Backend
 	Close()
@@ -53,7 +53,7 @@ type operator interface {
 func newApp() *app {
 	unread := &unread{end: endUnread}
 	return &app{
-		stdin: os.Stdin, stdout: &takenOutput{os.Stdout, unreadPatience, unread}, stderr: &takenOutput{os.Stderr, unreadPatience, unread}, unread: unread,
+		stdin: os.Stdin, stdout: &takenOutput{os.Stdout, unreadTimeout, unread}, stderr: &takenOutput{os.Stderr, unreadTimeout, unread}, unread: unread,
 		askable:        term.IsTerminal(int(os.Stdin.Fd())),
 		stdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		stderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
@@ -62,9 +62,9 @@ func newApp() *app {
 		now:            time.Now,
 		words:          capabilities(cluster{}).Vocabulary(),
 
-		deferredPatience: 10 * time.Second,
-		holderPatience:   15 * time.Second,
-		kubeletSteady:    3 * time.Second,
+		deferredAfter: 10 * time.Second,
+		holderTimeout: 15 * time.Second,
+		kubeletSteady: 3 * time.Second,
 		dial: func(ctx context.Context, socket string) (operator, error) {
 			client, err := api.Dial(ctx, socket)
 			if err != nil {
@@ -76,7 +76,7 @@ func newApp() *app {
 	}
 }
 
-// color reports whether colours are wanted on standard output.
+// color reports whether standard output has colours.
 func (a *app) color() bool {
 	if text, set := a.env("NO_COLOR"); set && text != "" {
 		return false
@@ -87,8 +87,7 @@ func (a *app) color() bool {
 	return a.stdoutTerminal
 }
 
-// load reads the whole configuration and makes the logger it asks for. It warns
-// of keys that are not known.
+// load reads the whole configuration and makes the logger for it. It warns of unknown keys.
 func (a *app) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	cfg, err := a.settings(cmd)
 	if err != nil {
@@ -104,7 +103,7 @@ func (a *app) load(cmd *cobra.Command) (config.Config, *slog.Logger, error) {
 	return cfg, log, nil
 }
 
-// settings reads the named keys of the configuration, or all of them.
+// settings reads the given keys of the configuration; all keys if none is given.
 func (a *app) settings(cmd *cobra.Command, only ...string) (config.Config, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {

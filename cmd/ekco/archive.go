@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// archive is the file of a journal in use, as the socket serves it.
+// archive gives the socket access to the file of a journal in use.
 type archive struct{ store *bolt.Store }
 
 // Export implements ring.Archive.

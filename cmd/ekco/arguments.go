@@ -13,24 +13,24 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// argument is the one that a command takes.
+// argument describes the single argument of a command.
 type argument struct {
-	// is names it, for people who gave too many.
+	// is names it in the error for too many arguments.
 	is string
-	// ask says what is missing without it.
+	// ask is the error if it is missing.
 	ask string
 }
 
 var (
 	nodeArgument   = argument{is: "the node's name", ask: "give the node's name"}
-	actionArgument = argument{is: "an action's id, or the name of what it is about", ask: `give the action's id, which "ekco status" shows, or the name of what it is about`}
+	actionArgument = argument{is: "an action's id, or the name of its node or thing", ask: `give the action's id, which "ekco status" shows, or the name of its node or thing`}
 	thingArgument  = argument{is: "KIND/NAME", ask: "give KIND/NAME, such as node/worker-2"}
 	outArgument    = argument{is: "the name of the file to write", ask: "give the name of the file to write"}
 	inArgument     = argument{is: "the name of the file to read", ask: "give the name of the file to read"}
-	nameArgument   = argument{is: "the name of what it is about"}
+	nameArgument   = argument{is: "the name of a node or thing"}
 )
 
-// required takes exactly this argument.
+// required accepts exactly one argument.
 func (a argument) required(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 1:
@@ -41,7 +41,7 @@ func (a argument) required(cmd *cobra.Command, args []string) error {
 	return usagef("%s takes one argument, %s; it was given %s", called(cmd), a.is, listed(args))
 }
 
-// optional takes this argument or none.
+// optional accepts one argument, or no argument.
 func (a argument) optional(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return nil
@@ -49,8 +49,7 @@ func (a argument) optional(cmd *cobra.Command, args []string) error {
 	return usagef("%s takes at most one argument, %s; it was given %s", called(cmd), a.is, listed(args))
 }
 
-// noArgument takes none. Of a command that consists of others, it is one that
-// does not exist.
+// noArgument accepts no argument. To a command with subcommands, an argument is an unknown subcommand.
 func noArgument(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
@@ -75,8 +74,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usagef("unknown command %q%s%s", name, of, didYouMean(fsm.Near(name, slices.Values(known))))
 }
 
-// wrongFlag is the error of a flag that a command does not have. What was typed
-// before it may be no command at all, and then the flag is nobody's.
+// wrongFlag is the error of an unknown flag. If an unknown command precedes it, that is the error.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	if typed := cmd.Flags().Args(); len(typed) > 0 && cmd.HasAvailableSubCommands() {
 		return unknownCommand(cmd, typed[0])
@@ -84,7 +82,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w%s", err, nearFlag(cmd, err))}
 }
 
-// nearFlag suggests what was meant by a flag that the command does not have.
+// nearFlag suggests flags with a name like that of the unknown one.
 func nearFlag(cmd *cobra.Command, err error) string {
 	wrong, is := errors.AsType[*pflag.NotExistError](err)
 	if !is || len(wrong.GetSpecifiedName()) < 2 {
@@ -102,7 +100,7 @@ func didYouMean(near []string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// called returns how a command is called by people.
+// called returns the name of a command without "ekco".
 func called(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }

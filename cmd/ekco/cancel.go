@@ -22,9 +22,9 @@ func newCancelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel ACTION|NAME",
 		Short: "Stop an action before its point of no return",
-		Long: `Asks an action to stop. A step that is under way ends first or is cut short, and
-what can be taken back is: the purge of a node that answers puts its storage entry and its
-OSDs back. An action past its point of no return goes only forward and refuses.
+		Long: `Asks an action to stop. A step in progress ends first or is cut short, and EKCO undoes
+what can be undone: cancelling the purge of a node that answers restores its storage entry
+and its OSDs. EKCO refuses to cancel an action that is past its point of no return.
 The name of a node or thing stands for the one open action about it.`,
 		Example: `  ekco cancel worker-2 --reason "I meant worker-3"
   ekco cancel purge-worker-2-57-3f9a --reason "the node is being repaired"`,
@@ -51,24 +51,24 @@ The name of a node or thing stands for the one open action about it.`,
 	return cmd
 }
 
-// askedToStop returns the action as it is now that it was asked to stop, or an error if it had
-// begun what cannot be undone by then. Nobody is told less because the answer fails.
+// askedToStop returns the action after the request to stop, or an error if it passed its point of no return by then.
+// An error of reading the status changes no result, since the request is recorded.
 func askedToStop(ctx context.Context, backend api.Backend, action journal.ActionRecord) (journal.ActionRecord, error) {
 	status, err := backend.Status(ctx)
 	if err != nil {
-		return action, nil //nolint:nilerr // the cancel itself was taken
+		return action, nil //nolint:nilerr // the cancel itself was accepted
 	}
 	i := slices.IndexFunc(status.Actions, func(now journal.ActionRecord) bool { return now.ID == action.ID })
 	switch {
 	case i < 0:
 		return action, nil
 	case status.Actions[i].PastNoReturn:
-		return action, fmt.Errorf("cancel %s: %w when it was asked to stop; it goes on: ekco history --action %s --follow", action.ID, fsm.ErrPastNoReturn, action.ID)
+		return action, fmt.Errorf("cancel %s: %w when it was asked to stop; it continues: ekco history --action %s --follow", action.ID, fsm.ErrPastNoReturn, action.ID)
 	}
 	return status.Actions[i], nil
 }
 
-// whatBecomes says, to be added to that an action is asked to stop, what becomes of what it did.
+// whatBecomes says what happens to the effects of an action that is asked to stop, as the end of a sentence.
 func whatBecomes(action journal.ActionRecord) string {
 	harmless := func(id string) bool { return !changes(action.Plan, id) }
 	if len(slices.DeleteFunc(slices.Collect(maps.Keys(action.Steps)), harmless)) == 0 {
@@ -87,13 +87,12 @@ func whatBecomes(action journal.ActionRecord) string {
 		back = append(back, step.ID)
 	}
 	if len(back) > 0 {
-		return text + "; what it did is taken back by " + strings.Join(back, ", ")
+		return text + "; its changes are undone by " + strings.Join(back, ", ")
 	}
-	return text + "; what it did already stays: ekco history --action " + action.ID + " -o tree"
+	return text + "; its changes so far stay: ekco history --action " + action.ID + " -o tree"
 }
 
-// changes reports whether a step of a plan may have changed something that a cancel leaves or
-// takes back.
+// changes reports whether a step may have changed something that a cancel leaves or undoes.
 func changes(plan journal.Plan, id string) bool {
 	step, _ := plan.Step(id)
 	return step.Undoes == "" && step.Does != actions.DoesGate && step.Does != purge.WaitForCancel

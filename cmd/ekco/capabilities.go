@@ -19,34 +19,33 @@ import (
 	observercsr "github.com/replicatedhq/ekco/observers/csr"
 )
 
-// cluster is what capabilities are made with. Without clients they fold a journal,
-// have their words and their policy, and can neither observe nor act.
+// cluster is the input of capabilities. Without clients, they fold a journal and have their message catalog and
+// policy, but can neither observe nor act.
 type cluster struct {
 	cfg     config.Config
 	kube    *kube.Client
 	objects kube.Objects
-	// rooks are Rook's objects, of which two capabilities look at the same ones.
+	// rooks caches Rook's objects, which two capabilities read.
 	rooks   *rook.ReadCache
 	outside outside
 	csr     csr.API
-	// authority are the CAs of API servers; nil if any certificate is accepted.
+	// authority has the CAs of API servers; nil accepts any certificate.
 	authority *x509.CertPool
 	// exec runs programs in pods.
 	exec *podexec.Client
-	// tasks are what runs on hosts, whoever asked for it.
+	// tasks are all programs that run on hosts.
 	tasks *hosttask.Tasks
-	// rotating are those of tasks that renew certificates, which may be in another namespace.
+	// rotating are the tasks that renew certificates, which may run in another namespace.
 	rotating *hosttask.Tasks
-	// neighbours notices for approvals what changes of Nodes.
+	// neighbours triggers a recheck of requests for certificates when Nodes change.
 	neighbours *observercsr.Neighbours
-	// joined has what depends on nodes looked at when they come, go or change.
+	// joined triggers sources that depend on Nodes, when Nodes are created, deleted or changed.
 	joined *observers.Nudge
-	// shrunk has Ceph's hosts counted when EKCO has removed one.
+	// shrunk triggers a count of Ceph's hosts after EKCO has removed one.
 	shrunk *observers.Nudge
 }
 
-// capabilities is the one list of what this EKCO can do; docs/capabilities.md says what
-// a further line takes.
+// capabilities is the list of what EKCO can do; docs/capabilities.md says how to add one.
 func capabilities(c cluster) ring.Capabilities {
 	return ring.Capabilities{
 		nodesOf(c),
@@ -64,10 +63,8 @@ func capabilities(c cluster) ring.Capabilities {
 	}
 }
 
-// reach returns what capabilities are made with that observe, whether or not they may
-// act. None of its clients changes anything if the terms say so. Those of the Kubernetes
-// API need not be told, nor to report what it does not answer. One of anything else must
-// be told here.
+// reach returns the clients of capabilities. With terms.ReadOnly, none of them changes anything: kube's clients check
+// that themselves and report an API server that does not answer; give it to any other client here.
 func reach(cfg config.Config, terms kube.Terms, metrics *api.Metrics, log *slog.Logger) (cluster, error) {
 	restConfig, client, err := newClient(cfg, terms, metrics)
 	if err != nil {

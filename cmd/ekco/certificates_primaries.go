@@ -67,7 +67,7 @@ func addCertificateTasks(a *app, to *cobra.Command) {
 	}
 }
 
-// rotateInTask renews as the command does.
+// rotateInTask renews certificates as "ekco rotate-certs" does.
 func (a *app) rotateInTask(ctx context.Context, of rotateCerts) (any, error) {
 	result, err := a.rotate(ctx, of)
 	if err := result.Failure(err); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// follow processes the events of the change until it has ended.
+// follow processes the events of the change until it ends.
 func (c *changer) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan streamed)

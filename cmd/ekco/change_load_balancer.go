@@ -31,7 +31,7 @@ type changeFlags struct {
 	reason  string
 }
 
-// why says why the command stops waiting.
+// why returns the reason for which the command stops waiting.
 func (f changeFlags) why(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Sprintf("not done within %s", f.timeout)
@@ -90,7 +90,7 @@ configuration makes no sense.`,
 	return cmd
 }
 
-// changeLoadBalancer points all kubelets to another server, and prints the result in the last line, whatever it is:
+// changeLoadBalancer points all kubelets to another server. It always prints the result in the last line, since
 // installers wait for it.
 func (a *app) changeLoadBalancer(cmd *cobra.Command, flags changeFlags, args []string) error {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // the caller may be gone, and reads the result later
@@ -158,7 +158,7 @@ type changer struct {
 	app   *app
 	flags changeFlags
 	began time.Time
-	// started is the same by the machine's clock.
+	// started is the same time with the monotonic clock.
 	started time.Time
 	dial    func(ctx context.Context) (operator, error)
 	// operator is the connection to the operator, nil if there is none.
@@ -202,8 +202,8 @@ func (c *changer) run(ctx context.Context) error {
 			return err
 		case err != nil && isAnswer(err):
 			return c.late(err.Error())
-		case c.action == "" && time.Since(c.started) > returnPatience:
-			return c.late(fmt.Sprintf("no operator has answered within %s", returnPatience))
+		case c.action == "" && time.Since(c.started) > returnTimeout:
+			return c.late(fmt.Sprintf("no operator has answered within %s", returnTimeout))
 		}
 		c.leave()
 		if !errors.Is(err, api.ErrNoOperator) {
@@ -259,8 +259,8 @@ func (c *changer) ask(ctx context.Context) error {
 	return nil
 }
 
-// recorded reports whether the request is recorded although there was no answer: another request would restart every
-// kubelet once more.
+// recorded reports whether the request is recorded although there was no answer: a second request would restart every
+// kubelet again.
 func (c *changer) recorded(ctx context.Context) (recorded bool, err error) {
 	if !c.asked {
 		return false, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// conclude returns what is left of a change that has ended, or nil.
+// conclude returns what is left to do after the change has ended, or nil.
 func (c *changer) conclude(ctx context.Context) error {
 	c.noteJoined(ctx)
 	if c.ended.Outcome != journal.OutcomeDone && c.ended.Outcome != journal.OutcomePartial {
@@ -41,7 +41,7 @@ func (c *changer) noteJoined(ctx context.Context) {
 	}
 }
 
-// late returns what is left of a change when the command stops waiting.
+// late returns what is left to do when the command stops waiting.
 func (c *changer) late(why string) error {
 	if c.action == "" && c.asked {
 		return fmt.Errorf("%s: %s; the operator may have begun, since it did not answer the request (see: ekco history --component kubeconfigs); to join or start the change: %s", why, c.doing, c.flags.again())

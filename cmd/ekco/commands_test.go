@@ -126,7 +126,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 	d := newDesk(t, &fakeOperator{past: past(t, 5)})
 	broken := writerFunc(func([]byte) (int, error) { return 0, syscall.EPIPE })
-	d.app.stdout = &takenOutput{broken, unreadPatience, d.app.unread}
+	d.app.stdout = &takenOutput{broken, unreadTimeout, d.app.unread}
 	if code := d.types("history"); code != exitDone || d.errOut.Len() != 0 {
 		t.Errorf("exit code %d, said %q", code, d.errOut)
 	}
@@ -276,14 +276,14 @@ func TestWithoutAnOperatorTheFileIsRead(t *testing.T) {
 	d.expect(d.types("history", "--type", "pause.set", "-o", "wide"), exitDone, api.LocalActor(), "")
 	d.expect(d.types("resume"), exitDone, "resumed", "")
 	d.expect(d.types("resume"), exitFailed, "", "not paused")
-	d.expect(d.types("journal", "verify"), exitDone, "sound: 5 events", "")
+	d.expect(d.types("journal", "verify"), exitDone, "intact: 5 events", "")
 	d.expect(d.types("journal", "stat"), exitDone, "#1 to #5", "")
 	d.expect(d.types("journal", "accept"), exitFailed, "", "safe mode")
 	export := filepath.Join(d.dir, "export.gz")
 	d.expect(d.types("journal", "export", export), exitDone, "", "")
 	expectExport(t, export, 5)
 	d.expect(d.types("journal", "import", export), exitDone, "nothing imported", "")
-	d.expect(d.types("history", "--follow"), exitFailed, "", "nothing to follow")
+	d.expect(d.types("history", "--follow"), exitFailed, "", "cannot follow events")
 }
 
 func TestAMistypedJournalIsNotCreated(t *testing.T) {
@@ -312,7 +312,7 @@ func TestAHolderThatDoesNotListenIsNamed(t *testing.T) {
 			d.expect(d.types(args...), exitFailed, "", "in use by pid "+strconv.Itoa(os.Getpid()))
 			d.expect(exitFailed, exitFailed, "", "which does not listen on the socket next to it")
 		}
-		d.expect(d.types("operator"), exitFailed, "", "end that one first")
+		d.expect(d.types("operator"), exitFailed, "", "stop that one first")
 	})
 }
 

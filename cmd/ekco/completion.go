@@ -13,11 +13,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// completionPatience is how long a shell may wait for names.
-const completionPatience = 2 * time.Second
+// completionTimeout is how long a completion may take.
+const completionTimeout = 2 * time.Second
 
-// addCompletionCommand adds cobra's command, which without a shell, or with one
-// it does not know, would show its help and succeed.
+// addCompletionCommand adds cobra's command. Cobra's own shows its help and succeeds without a shell or with an
+// unknown one.
 func addCompletionCommand(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -28,7 +28,7 @@ func addCompletionCommand(root *cobra.Command) {
 	}
 }
 
-// complete gives a flag the values that a shell offers.
+// complete sets the values that a shell completes for a flag.
 func complete(cmd *cobra.Command, flag string, values func(*cobra.Command) []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return values(cmd), cobra.ShellCompDirectiveNoFileComp
@@ -39,7 +39,7 @@ func complete(cmd *cobra.Command, flag string, values func(*cobra.Command) []str
 	}
 }
 
-// completeFirst offers values for the first argument.
+// completeFirst completes the first argument.
 func completeFirst(values func(*cobra.Command) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -49,9 +49,9 @@ func completeFirst(values func(*cobra.Command) []string) cobra.CompletionFunc {
 	}
 }
 
-// ask returns the status for a completion; nothing is offered without one.
+// ask returns the status for a completion; an empty one on an error.
 func (a *app) ask(cmd *cobra.Command) api.Status {
-	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
 	backend, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *app) nodeNames(cmd *cobra.Command) []string {
 	return nodeNames(a.ask(cmd), func(api.NodeStatus) bool { return true })
 }
 
-// presentNodes leaves out the nodes that are no more.
+// presentNodes leaves out purged and gone nodes.
 func (a *app) presentNodes(cmd *cobra.Command) []string {
 	return nodeNames(a.ask(cmd), presentNode)
 }
@@ -78,7 +78,7 @@ func presentNode(node api.NodeStatus) bool {
 	return node.State != fsmnode.Purged && node.State != fsmnode.Gone
 }
 
-// nodeNames returns each name once: several nodes may have had it.
+// nodeNames returns each name once: a Node may have been created again with the same name.
 func nodeNames(status api.Status, wanted func(api.NodeStatus) bool) []string {
 	var names []string
 	for _, node := range status.Nodes {
@@ -108,13 +108,12 @@ func (a *app) actionIDs(cmd *cobra.Command) []string {
 	return ids
 }
 
-// maxEnded is how many ended actions are offered.
+// maxEnded is how many ended actions are completed.
 const maxEnded = 50
 
-// actionsOfHistory returns the open actions and those that ended last, the
-// newest first.
+// actionsOfHistory returns the open actions and the latest that ended, newest first.
 func (a *app) actionsOfHistory(cmd *cobra.Command) []string {
-	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
 	backend, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -124,7 +123,7 @@ func (a *app) actionsOfHistory(cmd *cobra.Command) []string {
 	return actionsKnown(ctx, backend)
 }
 
-// actionsKnown returns what ids it can find before ctx ends.
+// actionsKnown returns the ids that it finds before ctx ends.
 func actionsKnown(ctx context.Context, backend api.Backend) []string {
 	var ids []string
 	if status, err := backend.Status(ctx); err == nil {

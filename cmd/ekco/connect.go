@@ -15,17 +15,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// connection is how a command reaches the journal.
+// connection is a command's access to the journal.
 type connection struct {
 	api.Backend
-	// running is set when an operator answers; else the file is read.
+	// running is set if an operator answers; otherwise the command reads the file.
 	running bool
 	close   func()
-	// again reaches the operator again after it went away.
+	// again connects to the operator again after the connection was lost.
 	again func(ctx context.Context) (operator, error)
 }
 
-// connect reaches the operator that holds the journal, or else the file.
+// connect connects to the operator that holds the journal, or opens the file if no operator runs.
 func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, error) {
 	cfg, err := a.settings(cmd, "journal", "log_level")
 	if err != nil {
@@ -43,19 +43,17 @@ func (a *app) connect(ctx context.Context, cmd *cobra.Command) (*connection, err
 	if err != nil {
 		return nil, err
 	}
-	// It was only read: an error of closing it loses nothing.
+	// It was only read, so an error of closing it loses nothing.
 	return &connection{Backend: file, close: func() { _ = file.Close() }}, nil
 }
 
-// lockPatience is how long a question waits for a process that holds the
-// journal and does not listen yet, or no longer.
-const lockPatience = 2 * time.Second
+// lockTimeout is how long a command waits for a process that holds the journal and does not listen.
+const lockTimeout = 2 * time.Second
 
-// with connects for as long as use runs, which may put another connection in
-// the place of the first. It is run again if it found the journal held by a
-// process that does not listen: it cannot have done or said anything then.
+// with connects while use runs; use may replace the connection. It runs use again if a process holds the journal and
+// does not listen: use cannot have done or printed anything then.
 func (a *app) with(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
-	wait, cancel := context.WithTimeout(ctx, min(a.holderPatience, lockPatience))
+	wait, cancel := context.WithTimeout(ctx, min(a.holderTimeout, lockTimeout))
 	defer cancel()
 	tick := time.NewTicker(holderRetry)
 	defer tick.Stop()
@@ -72,7 +70,7 @@ func (a *app) with(ctx context.Context, cmd *cobra.Command, use func(*connection
 	}
 }
 
-// withNow is one try of with.
+// withNow is one attempt of with.
 func (a *app) withNow(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
 	backend, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -83,7 +81,7 @@ func (a *app) withNow(ctx context.Context, cmd *cobra.Command, use func(*connect
 	return use(backend)
 }
 
-// withStatus shows the status that the operator, or the file, tells.
+// withStatus shows the status of the operator or of the file.
 func (a *app) withStatus(cmd *cobra.Command, show func(api.Status) error) error {
 	return a.with(cmd.Context(), cmd, func(backend *connection) error {
 		status, err := backend.Status(cmd.Context())
@@ -95,7 +93,7 @@ func (a *app) withStatus(cmd *cobra.Command, show func(api.Status) error) error 
 	})
 }
 
-// reach dials the operator. Its error wraps ErrNoOperator when nobody listens.
+// reach dials the operator. Its error wraps ErrNoOperator if no process listens.
 func (a *app) reach(ctx context.Context, cfg config.Config) (operator, error) {
 	reached, err := a.dial(ctx, cfg.Socket())
 	switch {
@@ -108,14 +106,14 @@ func (a *app) reach(ctx context.Context, cfg config.Config) (operator, error) {
 }
 
 const (
-	// returnPatience is how long an operator that went away may take to return.
-	returnPatience = 2 * time.Minute
-	returnRetry    = time.Second
+	// returnTimeout is how long an operator may take to return after the connection was lost.
+	returnTimeout = 2 * time.Minute
+	returnRetry   = time.Second
 )
 
-// awaitOperator dials until an operator answers, or nobody ever will.
+// awaitOperator dials until an operator answers, returnTimeout is over, or no operator can come.
 func awaitOperator(ctx context.Context, dial func(context.Context) (operator, error)) (operator, error) {
-	ctx, cancel := context.WithTimeout(ctx, returnPatience)
+	ctx, cancel := context.WithTimeout(ctx, returnTimeout)
 	defer cancel()
 	tick := time.NewTicker(returnRetry)
 	defer tick.Stop()
@@ -132,7 +130,7 @@ func awaitOperator(ctx context.Context, dial func(context.Context) (operator, er
 	}
 }
 
-// explainSilence adds who holds the journal to the error that nobody answers.
+// explainSilence adds which process holds the journal to the error of an operator that does not answer.
 func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence error) error {
 	file, err := a.file(cfg)
 	if err != nil {
@@ -145,7 +143,7 @@ func (a *app) explainSilence(ctx context.Context, cfg config.Config, silence err
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("%w; %w", silence, err)
 	}
-	return fmt.Errorf("%w, and nobody holds the journal; look for the process that holds %s", silence, cfg.Socket())
+	return fmt.Errorf("%w, and no process holds the journal; look for the process that holds %s", silence, cfg.Socket())
 }
 
 // free returns an error that wraps ErrLocked while a process holds the journal.
@@ -158,7 +156,7 @@ func (a *app) free(ctx context.Context, cfg config.Config) error {
 	return errors.Join(err, file.Close())
 }
 
-// file serves commands from the journal's file.
+// file returns a backend that reads the journal's file.
 func (a *app) file(cfg config.Config) (*offline.Backend, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -167,11 +165,11 @@ func (a *app) file(cfg config.Config) (*offline.Backend, error) {
 	return offline.New(cfg.Journal, capabilities(cluster{}).Machines(), []string{self, journalChildCommand}, verifyInChild(self)), nil
 }
 
-// restartPod is what to do about an operator that hangs.
-const restartPod = "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator): what is open goes on after that"
+// restartPod is the advice for an operator that hangs.
+const restartPod = "restart its pod (kubectl -n kurl rollout restart deploy/ekc-operator): open actions continue after that"
 
-// held explains an error of reading the file: an operator that has just
-// started, or one that does not serve its socket, holds it.
+// held explains that another process holds the file: an operator that has just started, or that does not serve its
+// socket.
 func held(err error) error {
 	if errors.Is(err, journal.ErrLocked) {
 		return fmt.Errorf("%w, which does not listen on the socket next to it; an operator listens a moment after its start: "+

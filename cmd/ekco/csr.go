@@ -16,7 +16,7 @@ import (
 	observercsr "github.com/replicatedhq/ekco/observers/csr"
 )
 
-// kubeletCSRsOf is what EKCO does about kubelets' requests for serving certificates.
+// kubeletCSRsOf returns the capability for kubelets' requests for serving certificates.
 func kubeletCSRsOf(c cluster) ring.Capability {
 	return ring.Capability{
 		Fsm:    fsmcsr.Capability(),
@@ -34,7 +34,7 @@ func reachCSRs(config *rest.Config) (csr.API, error) {
 	return csr.NewClient(config, csr.Options{UserAgent: "ekco/" + version.Get().Version})
 }
 
-// judgeCSR has an action judge as the machine does.
+// judgeCSR lets the action judge a request as the machine does.
 func judgeCSR(asked journal.CSR, around journal.CSRAround) (key, reason string) {
 	verdict := fsmcsr.Judge(asked, around)
 	return verdict.Key, verdict.Reason

@@ -17,23 +17,23 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// exitNotAJournal is that of "journal verify" for a file of somebody else's.
+	// exitNotAJournal is the code of "journal verify" for a file that is not a journal.
 	exitNotAJournal = 3
 )
 
-// exitError is the exit code of an error that has been explained already.
+// exitError is an exit code without a message: the command has printed the error.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// usageError is a command line that makes no sense.
+// usageError is an invalid command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// conclude prints an error of the command and returns the exit code that goes with it.
+// conclude prints the error of the command and returns its exit code.
 func conclude(stderr io.Writer, command string, err error) int {
 	if err == nil || errors.Is(err, errReaderLeft) {
 		return exitDone

@@ -20,15 +20,14 @@ func newExplainCommand(a *app) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "explain [NAME|KIND/NAME|ACTION]",
-		Short: "Say why something is as it is, and what to do now",
-		Long: `Without an argument it tells everything that is not as it should be: what is the
-case, since when, what to do, and what to type; then what EKCO will do by itself.
-
+		Short: "Explain a state or a problem, and what to do",
+		Long: `Without an argument it lists all problems: what is wrong, since when, what to do and
+which command to run; then what EKCO will do automatically.
 With the name of a node or thing, KIND/NAME or the id of an action it shows the state
-and since when, the events that led to it, the open actions and what they wait for,
-what keeps EKCO from others, what somebody else keeps undoing, how the last actions
-ended, and what can be typed. Of an action that has ended it shows what it did.
-Where no operator runs, it shows what the journal says.`,
+and since when, the events that caused it, the open actions and what they wait for,
+what stops EKCO from acting, what another program keeps changing, how the last actions
+ended, and which commands apply. Of an action that has ended it shows the steps.
+If no operator runs, it shows what is in the journal.`,
 		Example: `  ekco explain
   ekco explain worker-2
   ekco explain node/worker-2
@@ -50,7 +49,7 @@ Where no operator runs, it shows what the journal says.`,
 
 var explainArgument = argument{is: "the name of a node or thing, or an action's id"}
 
-// explainable returns what explain takes.
+// explainable returns the possible arguments of explain.
 func explainable(status api.Status) []string {
 	return slices.Concat(statusNames(status), thingNames(status), actionNames(status))
 }
@@ -63,7 +62,7 @@ func actionNames(status api.Status) (ids []string) {
 	return ids
 }
 
-// explain says why what a person calls so is as it is; of "" what is wrong at all.
+// explain explains what has this name; without a name, all problems.
 func (a *app) explain(ctx context.Context, backend *connection, word, output string) error {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -95,7 +94,7 @@ func (a *app) explain(ctx context.Context, backend *connection, word, output str
 	return view.Things(a.stdout, things, status, options)
 }
 
-// problems is what explain shows without an argument, for programs.
+// problems is the output of explain without an argument as JSON or YAML.
 type problems struct {
 	Verdict  api.Overall    `json:"verdict"`
 	Problems []api.Problem  `json:"problems"`
@@ -106,8 +105,7 @@ func problemsOf(status api.Status) problems {
 	return problems{status.Verdict, status.Problems, status.Next}
 }
 
-// meant returns what a word of a person's means: an open action, KIND/NAME, or everything
-// of that name.
+// meant finds what a name on the command line means: an open action, KIND/NAME, or every node and thing of that name.
 func meant(status api.Status, word string) (requests []api.ThingRequest) {
 	if slices.ContainsFunc(status.Actions, func(r journal.ActionRecord) bool { return r.ID == word }) {
 		return []api.ThingRequest{{Action: word}}
@@ -129,7 +127,7 @@ func meant(status api.Status, word string) (requests []api.ThingRequest) {
 	return slices.Compact(requests)
 }
 
-// explainEnded shows what an action did that is over.
+// explainEnded shows the steps of an action that has ended.
 func (a *app) explainEnded(ctx context.Context, backend *connection, status api.Status, word string, options view.Options) error {
 	tree, err := view.NewHistory(a.stdout, "tree", options)
 	if err != nil {

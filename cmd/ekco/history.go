@@ -20,12 +20,12 @@ func newHistoryCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [KIND/NAME]",
 		Short: "Show what happened, newest last",
-		Long: `Shows what EKCO saw, decided and did, one line an event, newest last; -o tree
+		Long: `Shows what EKCO saw, decided and did, one event per line, newest last; -o tree
 groups each action's steps with their durations and outcomes, and names its cause;
---summary tells what happened in one line for each action, refusal and pause. Both
-show a rollout (the same change on several nodes) as one entry with a line for each action.
-With KIND/NAME it shows what is about that thing alone; --node also shows what is
-about the pods on the node.
+--summary shows one line for each action, refusal and pause. Both show a rollout
+(the same change on several nodes) as one entry with a line for each action.
+With KIND/NAME it shows the events of that node or thing alone; --node also shows the
+events of the pods on the node.
 
 Without KIND/NAME, --node, --component, --action, --type, --since and --limit it shows the
 last 24 hours, and says on standard error if there is more; --since all shows
@@ -34,7 +34,7 @@ first. Times are in UTC; --local shows and reads them in the time zone of this
 machine, or in that of the environment variable TZ.
 
 ` + wrapped(`--since and --until take a duration before now (90s, 24h, 7d, 1w), a date (2026-11-21,
-yesterday), a time (2026-11-21T08:00:00Z, 2026-11-21 08:00) or the last time of that name (00:09). --type takes names and patterns like "step.*",
+yesterday), a time (2026-11-21T08:00:00Z, 2026-11-21 08:00) or a time of day (00:09), which means the latest one. --type takes names and patterns like "step.*",
 and --component families of types, separated by commas: `+inWords(a.words.Components())+`.`),
 		Example: `  ekco history --node worker-2
   ekco history node/worker-2
@@ -114,10 +114,10 @@ func (a *app) showEvents(ctx context.Context, backend *connection, flags history
 	return printer.Flush()
 }
 
-// historyStream shows the events that a backend streams, and knows how far it has come.
+// historyStream shows the events of a backend, and knows the last one it showed.
 type historyStream struct {
 	backend *connection
-	// selects returns the backend that leaves out what is not asked for.
+	// selects returns a backend with only the selected events.
 	selects func(context.Context, api.Backend) selecting
 	printer view.History
 	last    uint64
@@ -165,7 +165,7 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 		back, dialErr := again.await(ctx, stream.last, err, stream.backend.again)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // whoever watched went away
+			return nil //nolint:nilerr // interrupted
 		case dialErr != nil:
 			return dialErr
 		}
@@ -175,8 +175,7 @@ func (a *app) followHistory(ctx context.Context, stream *historyStream, query jo
 	}
 }
 
-// eachOfNewest gives the newest events of the query, the oldest of them first.
-// It remembers query.Limit events.
+// eachOfNewest passes on the newest events of the query, oldest first. It keeps up to query.Limit events in memory.
 func eachOfNewest(ctx context.Context, backend api.Backend, query journal.Query, take func(journal.Event) error) error {
 	query.Reverse = true
 	var events []journal.Event

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// hintAtOlder says on standard error that the default window hides something.
+// hintAtOlder prints on standard error that the default window leaves out older events.
 func (a *app) hintAtOlder(ctx context.Context, backend api.Backend, flags historyFlags, query journal.Query) error {
 	if !flags.defaultWindow() || query.Since.IsZero() {
 		return nil
@@ -29,8 +29,7 @@ func (a *app) hintAtOlder(ctx context.Context, backend api.Backend, flags histor
 	return nil
 }
 
-// hintAtUnknown says on standard error that the journal does not know a node, a
-// thing or an action that history is asked about.
+// hintAtUnknown prints on standard error that the journal does not know the node, thing or action that was given.
 func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags historyFlags) error {
 	about := ""
 	if flags.thing != (api.ThingRequest{}) {
@@ -46,7 +45,7 @@ func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags hist
 		{"node", flags.node, backend, journal.Query{Node: flags.node, Limit: 1}, func() []string {
 			status, err := backend.Status(ctx)
 			if err != nil {
-				return nil // what is near is only a hint
+				return nil // no suggestion then
 			}
 			return nodeNames(status, func(api.NodeStatus) bool { return true })
 		}},

@@ -16,12 +16,12 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// window is how far back history goes when nothing else limits it.
+// window is how far back history goes by default.
 const window = 24 * time.Hour
 
 type historyFlags struct {
 	words *words.Vocabulary
-	// thing is what history is asked about; zero for everything.
+	// thing selects the events of one node or thing; zero selects all.
 	thing                              api.ThingRequest
 	node, action, since, until, output string
 	components, types                  []string
@@ -41,7 +41,7 @@ func (f *historyFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.since, "since", "", "from this time on, or \"all\"")
 	flags.StringVar(&f.until, "until", "", "before this time")
 	flags.StringSliceVar(&f.types, "type", nil, "only these types of events; patterns like step.* are fine")
-	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what happens from now on")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "continue with new events")
 	flags.BoolVar(&f.summary, "summary", false, "one line for each action, refusal and pause: how it ended, and how long it took")
 	flags.BoolVar(&f.local, "local", false, "show and read times in the time zone of this machine, or of TZ, not in UTC")
 	flags.BoolVar(&f.reverse, "reverse", false, "newest first")
@@ -57,15 +57,15 @@ func (f historyFlags) form() string {
 	return f.output
 }
 
-// defaultWindow reports whether nothing limits what is shown.
+// defaultWindow reports whether no flag limits the events.
 func (f historyFlags) defaultWindow() bool {
 	return f.node == "" && f.thing == (api.ThingRequest{}) && len(f.components) == 0 && f.action == "" && f.since == "" && f.until == "" && len(f.types) == 0 && f.limit == 0
 }
 
-// newest reports whether the newest events are to be shown oldest first.
+// newest reports whether to show the newest events, oldest first.
 func (f historyFlags) newest() bool { return f.limit > 0 && !f.reverse }
 
-// query returns what the flags ask for.
+// query returns the query for the flags.
 func (f historyFlags) query(now time.Time) (journal.Query, error) {
 	query := journal.Query{Node: f.node, Name: f.thing.Name, Action: f.action, Reverse: f.reverse, Limit: f.limit}
 	switch {
@@ -76,7 +76,7 @@ func (f historyFlags) query(now time.Time) (journal.Query, error) {
 	case f.follow && f.until != "":
 		return query, usagef("--follow and --until cannot be combined")
 	case f.summary && (f.reverse || f.follow || f.output != "table"):
-		return query, usagef("--summary is a form of its own; it cannot be combined with --reverse, --follow or -o")
+		return query, usagef("--summary cannot be combined with --reverse, --follow or -o")
 	case f.local && (f.output == "json" || f.output == "yaml"):
 		return query, usagef("-o %s has times as the journal has them, in UTC; leave out --local", f.output)
 	case f.output == "tree" && f.reverse:
@@ -90,7 +90,7 @@ func (f historyFlags) query(now time.Time) (journal.Query, error) {
 		return query, err
 	}
 	if !query.Since.IsZero() && !query.Until.IsZero() && !query.Since.Before(query.Until) {
-		return query, usagef("--since %s is not before --until %s, so there is nothing between", f.since, f.until)
+		return query, usagef("--since %s is not before --until %s", f.since, f.until)
 	}
 	if f.defaultWindow() {
 		query.Since = now.Add(-window)
@@ -99,8 +99,7 @@ func (f historyFlags) query(now time.Time) (journal.Query, error) {
 	return query, err
 }
 
-// selectTypes returns the types that --component and --type agree on; none
-// means all.
+// selectTypes returns the types that match both --component and --type; none means all.
 func (f historyFlags) selectTypes() ([]journal.Type, error) {
 	if len(f.components) == 0 && len(f.types) == 0 {
 		return nil, nil
@@ -115,7 +114,7 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 		for _, t := range journal.Types() {
 			fits, err := path.Match(pattern, string(t))
 			if err != nil {
-				return nil, usagef("--type is %q: it is no pattern: %w", pattern, err)
+				return nil, usagef("--type is %q: it is not a pattern: %w", pattern, err)
 			}
 			matched = matched || fits
 			if fits && slices.Contains(family, t) {
@@ -139,7 +138,7 @@ func (f historyFlags) componentNames() []string {
 	return slices.Sorted(slices.Values(f.words.Components()))
 }
 
-// family returns the types that --component asks for: all, without it.
+// family returns the types of --component; all types without it.
 func (f historyFlags) family() (family []journal.Type, err error) {
 	if len(f.components) == 0 {
 		return journal.Types(), nil

@@ -10,14 +10,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// selecting is a backend that leaves out events which a query alone cannot tell from
-// those that are asked for.
+// selecting is a backend that leaves out events which a query cannot leave out.
 type selecting struct {
 	api.Backend
 	keeps []func(journal.Event) bool
 }
 
-// Events implements [api.Backend]. A limit counts what is left.
+// Events implements [api.Backend]. A limit counts the events that remain.
 func (s selecting) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	if len(s.keeps) == 0 {
 		return s.Backend.Events(ctx, query, follow)
@@ -40,7 +39,7 @@ func (s selecting) Events(ctx context.Context, query journal.Query, follow bool)
 	}
 }
 
-// selects returns a backend that yields what the flags ask for of what their query finds.
+// selects returns a backend that leaves out what the query finds but the flags do not select.
 func (f historyFlags) selects(ctx context.Context, backend api.Backend) selecting {
 	selected := selecting{Backend: backend}
 	if slices.ContainsFunc(f.components, f.words.Shares) {
@@ -62,13 +61,13 @@ func (f historyFlags) ofComponents(e journal.Event, kinds *actionKinds) bool {
 	return slices.ContainsFunc(f.components, func(name string) bool { return f.words.Belongs(name, decoded, kinds.of) })
 }
 
-// kindsOf returns what the kind of the subjects can be that a person means: what was
-// typed, and those of the things of a machine that is called so.
+// kindsOf returns the kinds of subjects that KIND/NAME may mean: the kind as given, and the subjects' kinds of that
+// machine.
 func kindsOf(ctx context.Context, backend api.Backend, thing api.ThingRequest) []string {
 	kinds := []string{thing.Kind}
 	things, err := backend.ExplainThing(ctx, thing)
 	if err != nil {
-		return kinds // the journal may tell of what is not known any more
+		return kinds // the journal may still have events of what EKCO no longer knows
 	}
 	for _, known := range things {
 		kinds = append(kinds, known.Subject.Kind)
@@ -76,13 +75,13 @@ func kindsOf(ctx context.Context, backend api.Backend, thing api.ThingRequest) [
 	return kinds
 }
 
-// actionKinds remembers of what kind actions are.
+// actionKinds caches the kinds of actions.
 type actionKinds struct {
 	known map[string]journal.ActionKind
 	find  func(action string) journal.ActionKind
 }
 
-// learn takes the kind from an event with which an action begins.
+// learn takes the kind from the first event of an action.
 func (k *actionKinds) learn(e journal.Decoded) {
 	if k.known == nil {
 		k.known = map[string]journal.ActionKind{}
@@ -101,7 +100,7 @@ func (k *actionKinds) of(action string) journal.ActionKind {
 	return kind
 }
 
-// kindOf looks in the journal of what kind an action is; "" if it does not tell.
+// kindOf reads the kind of an action from the journal; "" if it is not there.
 func kindOf(ctx context.Context, backend api.Backend, action string) journal.ActionKind {
 	query := journal.Query{Action: action, Types: []journal.Type{journal.TypeActionRequested, journal.TypeActionAdopted}, Limit: 1}
 	for event, err := range backend.Events(ctx, query, false) {

@@ -143,7 +143,7 @@ func TestHistoryIsFollowedAcrossARestartOfTheOperator(t *testing.T) {
 func TestHistoryThatIsEndedSinceTooManyFollowDoesNotComeBack(t *testing.T) {
 	op := &fakeOperator{past: past(t, 2), crowded: true}
 	d := newDesk(t, op)
-	d.expect(d.types("history", "--follow", "--since", "all"), exitFailed, "no 2", "this, the oldest, was ended")
+	d.expect(d.types("history", "--follow", "--since", "all"), exitFailed, "no 2", "this oldest stream was ended")
 	if strings.Contains(d.errOut.String(), "lost the operator") {
 		t.Errorf("it looked for another operator: %s", d.errOut)
 	}

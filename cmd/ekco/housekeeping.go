@@ -16,38 +16,38 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// When the house is kept.
+// Intervals and limits of the housekeeping.
 const (
 	// lookEvery is how often the journal is measured.
 	lookEvery = time.Minute
-	// retainFirst is when old events are looked for first: soon, because an
-	// operator that is restarted every day would never come to it otherwise.
+	// retainFirst is the time until the first retention: short, so that an operator that restarts every day gets to
+	// it.
 	retainFirst = 10 * time.Minute
 	retainEvery = 24 * time.Hour
-	// shrinkAgain is how long a journal that is too large rests when nothing more
-	// may leave it: what may leave is found by reading all of it.
+	// shrinkAgain is the time until the next attempt if a journal is too large and no more events may leave it: an
+	// attempt reads all of it.
 	shrinkAgain = time.Hour
-	// Exports and damaged files stay so many times as long as events, and each kind may take so
-	// many times the size of the journal.
+	// Exports and damaged files stay this many times as long as events, and each of the two kinds may have this many
+	// times the maximum size of the journal.
 	asideAges, asideSizes = 4, 2
 )
 
-// house is what keeps the journal, and what lies beside it, small.
+// house limits the size of the journal and of the files next to it.
 type house struct {
 	cfg config.Config
-	// needed returns what must stay; see [ring.Ring.Needed].
+	// needed returns which events must stay; see [ring.Ring.Needed].
 	needed func(ctx context.Context) (func(journal.Event) bool, error)
 	// mayPrune reports whether files may be removed; see [ring.Ring.MayPrune].
 	mayPrune func(ctx context.Context) (bool, error)
 	store    *bolt.Store
 	metrics  *api.Metrics
 	log      *slog.Logger
-	// retain and shrink are when to do so next.
+	// retain and shrink are the times of the next retention and of the next attempt to shrink.
 	retain, shrink time.Time
 }
 
-// keep moves old events into an export, soon after the start and then once a day,
-// or at once when the journal becomes too large, and reports its size meanwhile.
+// keep moves old events into an export, soon after the start and then once a day, or at once if the journal is too
+// large. It also reports the journal's size.
 func (h *house) keep(ctx context.Context) error {
 	h.retain = time.Now().Add(retainFirst)
 	tick := time.NewTicker(lookEvery)
@@ -62,11 +62,11 @@ func (h *house) keep(ctx context.Context) error {
 	}
 }
 
-// look measures the journal, and makes it smaller if that is due.
+// look measures the journal, and makes it smaller if necessary.
 func (h *house) look(ctx context.Context) {
 	stat, err := h.store.Stat(ctx)
 	if err != nil {
-		return // it is closed, or cannot be read, which others say
+		return // it is closed, or cannot be read, which other parts report
 	}
 	h.metrics.JournalSize(stat.Bytes)
 	now := time.Now()
@@ -76,16 +76,16 @@ func (h *house) look(ctx context.Context) {
 	if !now.Before(h.retain) {
 		h.retain = now.Add(retainEvery)
 	}
-	if err := h.prune(ctx); err != nil && ctx.Err() == nil { // first, so that there is space for an export
-		h.log.Warn("old exports and damaged journals stay; tried again later", "error", err)
+	if err := h.prune(ctx); err != nil && ctx.Err() == nil { // first, to free space for an export
+		h.log.Warn("cannot remove old exports and damaged journals; EKCO retries later", "error", err)
 	}
 	if err := h.clearOut(ctx); err != nil && ctx.Err() == nil {
-		h.log.Warn("old events stay in the journal; tried again later", "error", err)
+		h.log.Warn("cannot move old events out of the journal; EKCO retries later", "error", err)
 		h.shrink = now.Add(shrinkAgain)
 		return
 	}
 	if stat, err = h.store.Stat(ctx); err == nil && h.tooLarge(stat) {
-		h.log.Warn("the journal is larger than journal_max_size, and nothing more may leave it: the rest is of open or recent actions, or the last that is known of a node",
+		h.log.Warn("the journal is larger than journal_max_size, and EKCO needs the remaining events: they are of open or recent actions, or the latest of a node",
 			"bytes", stat.Bytes-stat.FreeBytes, "journal_max_size", h.cfg.JournalMaxSize)
 		h.shrink = now.Add(shrinkAgain)
 	}
@@ -96,8 +96,7 @@ func (h *house) tooLarge(stat journal.Stat) bool {
 	return limit > 0 && stat.Bytes-stat.FreeBytes > limit
 }
 
-// clearOut moves events that are too old, or too many, into an export, and gives
-// the space back when half of the file is free.
+// clearOut moves events that are too old, or too many, into an export. It compacts the file if half of it is free.
 func (h *house) clearOut(ctx context.Context) error {
 	keep, err := h.needed(ctx)
 	if err != nil {
@@ -120,7 +119,7 @@ func (h *house) clearOut(ctx context.Context) error {
 	return err
 }
 
-// prune removes exports and damaged journals that are too old, or take too much space.
+// prune removes exports and damaged journals that are too old or too large.
 func (h *house) prune(ctx context.Context) error {
 	if may, err := h.mayPrune(ctx); err != nil || !may {
 		return err
@@ -131,8 +130,7 @@ func (h *house) prune(ctx context.Context) error {
 	})
 }
 
-// journalChildCommand is the hidden command under which the binary reads a file
-// that may be damaged, in a process of its own.
+// journalChildCommand is the hidden command that reads a file in another process, since a damaged file can crash it.
 const journalChildCommand = "journal-child"
 
 func newJournalChildCommand() *cobra.Command {

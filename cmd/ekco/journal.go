@@ -60,7 +60,7 @@ func newJournalExportCommand(a *app) *cobra.Command {
 		Use:   "export FILE",
 		Short: "Write events to a compressed file",
 		Long: `Writes the events that match, all of them by default, to FILE as gzip'ed NDJSON,
-one event a line; "-" is standard output. A FILE that exists is not overwritten.
+one event per line; "-" is standard output. A FILE that exists is not overwritten.
 Nothing is removed from the journal.`,
 		Example: `  ekco journal export events.gz
   ekco journal export - --node worker-2 --since 7d | zcat`,
@@ -95,7 +95,7 @@ Nothing is removed from the journal.`,
 	return cmd
 }
 
-// exportTo writes a file that is whole when it has its name, and says what is in it.
+// exportTo writes a file that gets its name when it is complete, and returns a summary of it.
 func exportTo(path string, export func(io.Writer) error) (wrote string, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return "", fmt.Errorf("export to %s: it exists already", path)
@@ -113,13 +113,13 @@ func exportTo(path string, export func(io.Writer) error) (wrote string, err erro
 	}
 	err = errors.Join(err, file.Close())
 	if err == nil {
-		// Unlike a rename, a link never replaces what has come to be there.
+		// Unlike a rename, a link never replaces a file that was created since.
 		err = os.Link(file.Name(), path)
 	}
 	return wrote, errors.Join(err, os.Remove(file.Name()), syncDirectory(filepath.Dir(path)))
 }
 
-// exported says what an export has that was written to the file.
+// exported summarizes the export in the file.
 func exported(path string, file io.ReadSeeker) (string, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return "", err
@@ -148,7 +148,7 @@ func exported(path string, file io.ReadSeeker) (string, error) {
 	}
 }
 
-// syncDirectory makes the names in a directory durable, where the file system can.
+// syncDirectory makes the names in a directory durable, if the file system can.
 func syncDirectory(name string) error {
 	directory, err := os.Open(name)
 	if err != nil {

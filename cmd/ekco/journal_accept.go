@@ -18,14 +18,13 @@ func newJournalAcceptCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept",
 		Short: "End safe mode after the journal was damaged, or lost its newest events",
-		Long: `Ends safe mode. EKCO is in it after it found the journal damaged, set the file
-aside and kept what was readable; or after it found that the journal lacks events
-which its mirror in the cluster knows of, because an older copy was put back. It
-then observes and explains, and does nothing else. Look at "ekco status" and
-"ekco history" before you accept: what was lost may have been the record of work
-that is half done.
+		Long: `Ends safe mode. EKCO enters it after it found the journal damaged, renamed the file and
+kept what was readable; or after it found that the journal lacks events that its mirror
+in the cluster has, because an older copy was restored. In safe mode EKCO observes and
+explains, and does nothing else. Run "ekco status" and "ekco history" before you accept:
+the lost events may have been the record of work that is half done.
 
-It first says what is not known and what EKCO goes on with, and asks on a terminal.`,
+It first says which events are lost and what EKCO resumes, and asks on a terminal.`,
 		Example: `  ekco journal accept --reason "compared with the cluster, nothing is half done"`,
 		Args:    noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,14 +41,14 @@ It first says what is not known and what EKCO goes on with, and asks on a termin
 	return cmd
 }
 
-// confirmAccept says what follows from accepting, and asks a person whether that is meant.
+// confirmAccept prints the consequences of accepting, and asks for a confirmation on a terminal.
 func (a *app) confirmAccept(ctx context.Context, backend api.Backend, yes bool) error {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return err
 	}
 	if status.Journal.SafeMode == nil && status.Journal.Outdated == nil {
-		return nil // whoever is asked says so
+		return nil // Accept returns the error
 	}
 	for _, line := range a.following(status) {
 		_, _ = fmt.Fprintln(a.stderr, view.Clean(line))
@@ -62,10 +61,10 @@ func (a *app) confirmAccept(ctx context.Context, backend api.Backend, yes bool) 
 	if err == nil && (answer == "y" || answer == "yes") {
 		return nil
 	}
-	return fmt.Errorf("the journal is not accepted: the question was not answered with yes; EKCO goes on observing")
+	return fmt.Errorf("the journal is not accepted: the question was not answered with yes; EKCO stays in safe mode")
 }
 
-// following says what EKCO does once the journal is accepted.
+// following returns what EKCO does once the journal is accepted.
 func (a *app) following(status api.Status) (lines []string) {
 	if lost := view.Lost(status.Journal); lost != "" {
 		lines = append(lines, lost)
@@ -85,7 +84,7 @@ func (a *app) following(status api.Status) (lines []string) {
 	return lines
 }
 
-// leftOf says how much of an action is left to do.
+// leftOf says where an action continues.
 func leftOf(action journal.ActionRecord) string {
 	if !action.Planned {
 		return ", which is not planned yet"

@@ -52,8 +52,7 @@ events again; "-" is standard input.`,
 	}
 }
 
-// importExport checks what it can of an export before it bothers anybody with
-// it: all of a file, and how a stream begins.
+// importExport checks what it can before the import: all of a file, and the first line of a stream.
 func (a *app) importExport(cmd *cobra.Command, from string, in io.Reader) (imported journal.JournalImported, err error) {
 	if file, ok := in.(*os.File); ok && file != os.Stdin {
 		err = errors.Join(checkExport(cmd.Context(), file), rewind(file))
@@ -62,7 +61,7 @@ func (a *app) importExport(cmd *cobra.Command, from string, in io.Reader) (impor
 		in, err = buffered, checkStart(buffered)
 	}
 	if err != nil {
-		return imported, fmt.Errorf("%w; nothing was imported, and the journal is untouched", err)
+		return imported, fmt.Errorf("%w; nothing was imported, and the journal is unchanged", err)
 	}
 	err = a.with(cmd.Context(), cmd, func(backend *connection) (err error) {
 		imported, err = backend.Import(cmd.Context(), from, in)
@@ -85,7 +84,7 @@ func checkStart(stream *bufio.Reader) error {
 }
 
 func noEvent(line int) error {
-	return fmt.Errorf("line %d is no event of a journal, so this is no export or a changed one", line)
+	return fmt.Errorf("line %d is not an event of a journal, so this is not an export, or it was changed", line)
 }
 
 func zipped(input *bufio.Reader) bool {
@@ -93,8 +92,7 @@ func zipped(input *bufio.Reader) bool {
 	return err == nil && magic[0] == 0x1f && magic[1] == 0x8b
 }
 
-// checkExport reads to the end of what should be an export, and returns an error
-// that names the first line that is no event.
+// checkExport reads all of an export, and returns an error for the first line that is not an event.
 func checkExport(ctx context.Context, export io.Reader) error {
 	input := bufio.NewReader(export)
 	if zipped(input) {

@@ -45,7 +45,7 @@ func TestOnlyAnExportIsImported(t *testing.T) {
 	}
 	for _, file := range []string{path, "-"} {
 		d.app.stdin = io.MultiReader(strings.NewReader("milk\n")) // a stream
-		d.expect(d.types("journal", "import", file), exitFailed, "", strings.Replace(file, "-", "standard input", 1)+": line 1 is no event")
+		d.expect(d.types("journal", "import", file), exitFailed, "", strings.Replace(file, "-", "standard input", 1)+": line 1 is not an event")
 		if said := d.errOut.String(); strings.Contains(said, "damaged") || !strings.Contains(said, "nothing was imported") {
 			t.Errorf("said %q", said)
 		}
@@ -73,7 +73,7 @@ func TestOnlyAnExportIsImported(t *testing.T) {
 func TestVerifyFailsIfTheJournalIsDamaged(t *testing.T) {
 	op := &fakeOperator{verified: api.VerifyResult{OK: true, Events: 9, FirstSeq: 1, LastSeq: 9}}
 	d := newDesk(t, op)
-	d.expect(d.types("journal", "verify"), exitDone, "sound: 9 events, #1 to #9", "")
+	d.expect(d.types("journal", "verify"), exitDone, "intact: 9 events, #1 to #9", "")
 	op.verified = api.VerifyResult{Problem: "hash of #4"}
 	d.expect(d.types("journal", "verify"), exitFailed, "damaged: hash of #4", "")
 	d.expect(d.types("journal", "verify", "-o", "json"), exitFailed, `"ok": false`, "")

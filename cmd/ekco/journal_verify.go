@@ -16,26 +16,25 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// unproved is what a sound chain does not say.
-const unproved = `Who can write the file could have written all of it anew, with a chain of its own. To
-rule that out, keep the head in another place and compare: ekco journal verify --expect %s
+// unproved says what an intact chain does not prove.
+const unproved = `A writer of the file could have replaced all of it, with another valid chain. To detect
+that, keep the head in another place and compare: ekco journal verify --expect %s
 `
 
-// hashName is the name of the hash, where it stands before one.
+// hashName is the prefix of a hash.
 const hashName = "sha256:"
 
 func newJournalVerifyCommand(a *app) *cobra.Command {
 	var output, expect string
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check every event and the chain that holds them together",
-		Long: `Checks the whole journal: that every record is as it was written and that none is
-missing. While an operator runs it checks the journal in use, otherwise the file,
-in a process of its own. It prints the head: the number and the hash of the last event,
-which stands for all events before it, and of each time that the journal lost events
-which they were, and of what time nothing is known. With --expect it also checks that
-an event has the hash that it once had. The exit code is 1 if anything is wrong, and 3
-if the file is not a journal of EKCO at all.`,
+		Short: "Check every event and the chain of hashes",
+		Long: `Checks the whole journal: that no record was changed and none is missing. While an
+operator runs it checks the journal in use, otherwise the file, in a separate process.
+It prints the head (the number and the hash of the last event, which depends on all
+events before it), and for each loss of events which events and what time were lost.
+With --expect it also checks that an event still has the given hash. The exit code is
+1 if anything is wrong, and 3 if the file is not a journal of EKCO.`,
 		Example: `  ekco journal verify
   ekco journal verify --journal ./journal.db -o json
   ekco journal verify --expect 34:9e01…`,
@@ -64,8 +63,7 @@ if the file is not a journal of EKCO at all.`,
 	return cmd
 }
 
-// readPosition reads SEQ:HASH; the zero Position for nothing. What "verify" prints can be
-// given back as it stands.
+// readPosition reads SEQ:HASH, also in the form that "verify" prints. Without text it returns the zero Position.
 func readPosition(text string) (at journal.Position, err error) {
 	if text == "" {
 		return at, nil
@@ -82,14 +80,13 @@ func readPosition(text string) (at journal.Position, err error) {
 	return at, nil
 }
 
-// audit adds to a sound journal's result what its events say: whether it ever lost events,
-// and whether it has the event that is expected.
+// audit reads the events of an intact journal: it adds the losses to the result, and compares the expected event.
 func audit(ctx context.Context, backend api.Backend, result *api.VerifyResult, expected journal.Position) error {
 	var err error
 	result.Losses, err = losses(ctx, backend, time.Time{}, lookup(ctx, backend))
 	switch {
 	case errors.Is(err, api.ErrRefused) && expected == (journal.Position{}):
-		result.Unread = err.Error() // sound as the file is, the operator does not have it open
+		result.Unread = err.Error() // the file is intact, but the operator does not have it open
 		return nil
 	case err != nil:
 		return fmt.Errorf("look for losses in the journal: %w", err)
@@ -107,11 +104,11 @@ func audit(ctx context.Context, backend api.Backend, result *api.VerifyResult, e
 	return nil
 }
 
-// unexpected says why the journal does not have the event that is expected, or "".
+// unexpected says why the journal does not have the expected event, or "".
 func unexpected(ctx context.Context, backend api.Backend, result api.VerifyResult, expected journal.Position) (string, error) {
 	switch {
 	case expected.Seq < result.FirstSeq:
-		return fmt.Sprintf("event #%d is not in the journal any more, which begins at #%d; it cannot be compared", expected.Seq, result.FirstSeq), nil
+		return fmt.Sprintf("event #%d is no longer in the journal, which begins at #%d; it cannot be compared", expected.Seq, result.FirstSeq), nil
 	case expected.Seq > result.LastSeq:
 		return fmt.Sprintf("event #%d is not in the journal, which ends at #%d: it is an older copy, or was created again", expected.Seq, result.LastSeq), nil
 	}
@@ -122,9 +119,9 @@ func unexpected(ctx context.Context, backend api.Backend, result api.VerifyResul
 		if event.Hash == expected.Hash {
 			return "", nil
 		}
-		return fmt.Sprintf("event #%d has the hash %s, expected is %s: this is not the journal that it was, or another one", expected.Seq, event.Hash, expected.Hash), nil
+		return fmt.Sprintf("event #%d has the hash %s, expected %s: the journal was changed, or this is another one", expected.Seq, event.Hash, expected.Hash), nil
 	}
-	return fmt.Sprintf("event #%d is not in the journal any more; it cannot be compared", expected.Seq), nil
+	return fmt.Sprintf("event #%d is no longer in the journal; it cannot be compared", expected.Seq), nil
 }
 
 func (a *app) showVerdict(result api.VerifyResult, output string) error {
@@ -137,7 +134,7 @@ func (a *app) showVerdict(result api.VerifyResult, output string) error {
 	case result.NotAJournal:
 		_, err = fmt.Fprintln(a.stdout, view.Clean(result.Problem))
 	case result.Head != (journal.Position{}):
-		_, err = fmt.Fprintf(a.stdout, "The journal is not the one that is expected: %s\n", view.Clean(result.Problem))
+		_, err = fmt.Fprintf(a.stdout, "The journal is not the expected one: %s\n", view.Clean(result.Problem))
 	default:
 		_, err = fmt.Fprintf(a.stdout, "The journal is damaged: %s\n", view.Clean(result.Problem))
 	}
@@ -152,10 +149,10 @@ func (a *app) showVerdict(result api.VerifyResult, output string) error {
 
 func soundText(result api.VerifyResult) string {
 	head := result.Head
-	text := fmt.Sprintf("The journal is sound: %d events, #%d to #%d.\nHead: #%d %s%s\n", result.Events, result.FirstSeq, result.LastSeq, head.Seq, hashName, head.Hash)
+	text := fmt.Sprintf("The journal is intact: %d events, #%d to #%d.\nHead: #%d %s%s\n", result.Events, result.FirstSeq, result.LastSeq, head.Seq, hashName, head.Hash)
 	switch {
 	case result.Unread != "":
-		text += "Salvaged: cannot be told now: " + view.Clean(result.Unread) + "\n"
+		text += "Salvaged: unknown: " + view.Clean(result.Unread) + "\n"
 	case len(result.Losses) == 0:
 		text += fmt.Sprintf("Salvaged: never, as far back as #%d\n", result.FirstSeq)
 	}
@@ -163,12 +160,12 @@ func soundText(result api.VerifyResult) string {
 		text += view.Loss(loss) + "\n"
 	}
 	if at := result.Expected; at != (journal.Position{}) {
-		return text + fmt.Sprintf("As expected: #%d has the hash that it once had, and with it all events before it.\n", at.Seq)
+		return text + fmt.Sprintf("As expected: #%d and all events before it are unchanged.\n", at.Seq)
 	}
 	return text + fmt.Sprintf(unproved, fmt.Sprintf("%d:%s", head.Seq, head.Hash))
 }
 
-// verifyInChild checks a file with the given ekco binary.
+// verifyInChild checks a file with the given ekco binary in another process.
 func verifyInChild(self string) func(ctx context.Context, path string) (api.VerifyResult, error) {
 	return func(ctx context.Context, path string) (api.VerifyResult, error) {
 		report, err := rescue.VerifyIn(ctx, []string{self, journalChildCommand}, path)

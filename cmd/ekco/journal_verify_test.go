@@ -43,7 +43,7 @@ func TestVerifyPrintsTheHeadAndComparesOneThatWasKept(t *testing.T) {
 	}
 
 	forged := fmt.Sprintf("%d:%s", head.Seq, strings.Repeat("ab", 32))
-	d.expect(d.types("journal", "verify", "--expect", forged), exitFailed, "not the one that is expected: event #", "")
+	d.expect(d.types("journal", "verify", "--expect", forged), exitFailed, "not the expected one: event #", "")
 	d.expect(d.types("journal", "verify", "--expect", forged, "-o", "json"), exitFailed, `"ok": false`, "")
 	ahead := fmt.Sprintf("%d:%s", head.Seq+9, head.Hash)
 	d.expect(d.types("journal", "verify", "--expect", ahead), exitFailed, "which ends at #", "")
@@ -59,7 +59,7 @@ func TestAnExpectedHeadIsReadExactly(t *testing.T) {
 func TestWhatRetentionMovedOutCannotBeCompared(t *testing.T) {
 	op := &fakeOperator{verified: api.VerifyResult{OK: true, Events: 3, FirstSeq: 40, LastSeq: 42, Head: journal.Position{Seq: 42}}}
 	d := newDesk(t, op)
-	d.expect(d.types("journal", "verify", "--expect", "12:"+strings.Repeat("ab", 32)), exitFailed, "event #12 is not in the journal any more, which begins at #40", "")
+	d.expect(d.types("journal", "verify", "--expect", "12:"+strings.Repeat("ab", 32)), exitFailed, "event #12 is no longer in the journal, which begins at #40", "")
 }
 
 func TestVerifyTellsOfEachLossWhichEventsAndWhichTime(t *testing.T) {
@@ -73,10 +73,10 @@ func TestVerifyTellsOfEachLossWhichEventsAndWhichTime(t *testing.T) {
 	at := func(i int) string { return words.Stamp(op.past[i].Time) }
 	d := newDesk(t, op)
 	d.expect(d.types("journal", "verify"), exitDone, "Salvaged: at "+at(1)+" (#5), after damage; events were lost after #4, at least 3; "+
-		"what happened between "+at(0)+" and "+at(1)+" is not known\n  the damaged file: /j.damaged-2\n"+
-		"  damaged files from before, of which no event tells any more: /j.damaged-1\n"+
+		"the events between "+at(0)+" and "+at(1)+" are unknown\n  the damaged file: /j.damaged-2\n"+
+		"  earlier damaged files, which no remaining event names: /j.damaged-1\n"+
 		"Newest events lost: found at "+at(2)+" (#6); events were lost after #5, at least 2; "+
-		"what happened between "+at(1)+" and "+at(2)+" is not known\n"+
+		"the events between "+at(1)+" and "+at(2)+" are unknown\n"+
 		"Salvaged: at "+at(3)+" (#8), after damage; events were lost\n", "")
 	d.expect(d.types("journal", "verify", "-o", "json"), exitDone, `"after": 5`, "")
 }
@@ -144,6 +144,6 @@ func TestVerifyTellsWhatItCanWhereTheOperatorDoesNotHaveTheJournalOpen(t *testin
 	op := &fakeOperator{verified: api.VerifyResult{OK: true, Events: 9, FirstSeq: 1, LastSeq: 9, Head: journal.Position{Seq: 9}}}
 	d := newDesk(t, op)
 	op.unread = fmt.Errorf("%w: the journal is not open", api.ErrRefused)
-	d.expect(d.types("journal", "verify"), exitDone, "Salvaged: cannot be told now: refused: the journal is not open\n", "")
+	d.expect(d.types("journal", "verify"), exitDone, "Salvaged: unknown: refused: the journal is not open\n", "")
 	d.expect(d.types("journal", "verify", "--expect", "9:"+strings.Repeat("ab", 32)), exitFailed, "", "the journal is not open")
 }

@@ -12,7 +12,7 @@ import (
 	kotsadmsource "github.com/replicatedhq/ekco/observers/kotsadm"
 )
 
-// kotsadmOf is what EKCO does about the replicas of kotsadm's database.
+// kotsadmOf returns the capability for the replicas of kotsadm's database.
 func kotsadmOf(c cluster) ring.Capability {
 	api, nudge := kotsadm.NewClient(c.objects), &observers.Nudge{}
 	return ring.Capability{

@@ -39,7 +39,7 @@ func loadBalancersOf(c cluster) ring.Capability {
 	}
 }
 
-// balancers are the parts of the capability.
+// balancers has the clients of the capability.
 type balancers struct {
 	cluster
 	running *loadbalancer.Client

@@ -8,10 +8,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// losses returns each time since then that the journal lost events, as its events tell.
-// Lookup finds an event by its number.
+// losses returns each recorded loss of events since a time. lookup finds an event by its number.
 func losses(ctx context.Context, backend api.Backend, since time.Time, lookup func(uint64) (journal.Event, bool)) ([]api.Loss, error) {
-	told := []api.Loss{}
+	lost := []api.Loss{}
 	types := []journal.Type{journal.TypeJournalSalvaged, journal.TypeJournalOutdated}
 	for event, err := range backend.Events(ctx, journal.Query{Types: types, Since: since}, false) {
 		if err != nil {
@@ -30,7 +29,7 @@ func losses(ctx context.Context, backend api.Backend, since time.Time, lookup fu
 		if before, found := lookup(loss.After); loss.After != 0 && found {
 			loss.From = before.Time
 		}
-		told = append(told, loss)
+		lost = append(lost, loss)
 	}
-	return told, nil
+	return lost, nil
 }

@@ -10,8 +10,8 @@ import (
 )
 
 func main() {
-	// A reader that left, such as head, is an error of the write, not a death:
-	// a purge must not end because nobody looks any more.
+	// With SIGPIPE ignored, a reader that exits, such as head, causes a write error and does not kill the process: a
+	// purge must not end because of that.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(context.Background(), newApp(), os.Args[1:]))
 }

@@ -15,7 +15,7 @@ import (
 	observersminio "github.com/replicatedhq/ekco/observers/minio"
 )
 
-// minioOf is what EKCO does about MinIO.
+// minioOf returns the capability for MinIO.
 func minioOf(c cluster) ring.Capability {
 	nudge, off := &observers.Nudge{}, minioOff(c.cfg)
 	servers := struct {
@@ -38,7 +38,7 @@ func minioOf(c cluster) ring.Capability {
 	}
 }
 
-// minioMigration is what is configured of the migration.
+// minioMigration returns the settings of the migration.
 func minioMigration(cfg config.Config) actionsminio.Migration {
 	return actionsminio.Migration{
 		Stores: minio.S3{}, CutOverLimit: cfg.MinioCutoverLimit,
@@ -46,7 +46,7 @@ func minioMigration(cfg config.Config) actionsminio.Migration {
 	}
 }
 
-// minioOff returns which setting keeps EKCO from doing anything about MinIO, "" if none does.
+// minioOff returns the setting that switches MinIO off, or "".
 func minioOff(cfg config.Config) string {
 	switch {
 	case !cfg.EnableHAMinio:
@@ -57,7 +57,7 @@ func minioOff(cfg config.Config) string {
 	return ""
 }
 
-// minioSources look only where EKCO shall.
+// minioSources watch MinIO only if it is switched on.
 func minioSources(c cluster, api minio.API, off string, known map[string]journal.MinioFacts) []observers.Source {
 	switch {
 	case off == "":

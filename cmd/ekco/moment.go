@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// momentForms says what [moment] reads.
+// momentForms lists the forms that [moment] reads.
 const momentForms = "a duration like 24h, 7d or 1w, a time like 2026-11-21T08:00:00Z, 2026-11-21 08:00 or 08:00, or yesterday"
 
-// moment reads a time, or a duration before now. Times without a zone are in the one that
-// is given; one without a date is the last of that name.
+// moment reads a time, or a duration before now. Times without a zone are in the given zone; a time without a date is
+// the latest one that is not after now.
 func moment(flag, text string, now time.Time, zone *time.Location) (time.Time, error) {
 	if text == "" || text == "all" {
 		return time.Time{}, nil
@@ -42,8 +42,8 @@ func moment(flag, text string, now time.Time, zone *time.Location) (time.Time, e
 	return time.Time{}, usagef("%s is %q: want %s", flag, text, momentForms)
 }
 
-// localZone returns the time zone of this machine, or of TZ. One that is not known is an
-// error: time.Local would be UTC then, and nobody would see it.
+// localZone returns the time zone of this machine, or of TZ. An unknown zone is an error: time.Local would silently
+// be UTC.
 func (a *app) localZone() (*time.Location, error) {
 	name, _ := a.env("TZ")
 	if name = strings.TrimPrefix(name, ":"); name == "" || filepath.IsAbs(name) {
@@ -56,7 +56,7 @@ func (a *app) localZone() (*time.Location, error) {
 	return zone, nil
 }
 
-// lastOf returns the last time of day that is not after now.
+// lastOf returns the latest time of this clock that is not after now.
 func lastOf(clock, now time.Time) time.Time {
 	if at := onDay(now, 0, clock); !at.After(now) {
 		return at
@@ -64,22 +64,22 @@ func lastOf(clock, now time.Time) time.Time {
 	return onDay(now, -1, clock)
 }
 
-// onDay returns the time of day of a clock, so many days after that of now. A day has 23 or
-// 25 hours where the clocks are changed.
+// onDay returns the time of this clock, some days after now. It is not a multiple of 24 hours: a day has 23 or 25
+// hours when daylight saving time begins or ends.
 func onDay(now time.Time, days int, clock time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location())
 }
 
-// spanUnits are the units that Go's durations do not have.
+// spanUnits are units that Go's durations lack.
 var spanUnits = []struct {
 	name string
 	is   time.Duration
 }{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}}
 
-// maxSpan is the longest duration that makes sense, far below where sums overflow.
+// maxSpan is far below where sums overflow.
 const maxSpan = 100 * 365 * 24 * time.Hour
 
-// readSpan reads a duration that is not negative, in weeks and days too: 1w, 2d12h, 90s.
+// readSpan reads a duration of zero or more, also in weeks and days: 1w, 2d12h, 90s.
 func readSpan(text string) (time.Duration, error) {
 	rest, total := text, time.Duration(0)
 	for _, unit := range spanUnits {
@@ -88,8 +88,8 @@ func readSpan(text string) (time.Duration, error) {
 			continue
 		}
 		n, err := strconv.ParseFloat(number, 64)
-		if fits := n >= 0 && n*float64(unit.is) <= float64(maxSpan); err != nil || !fits { // NaN neither
-			return 0, fmt.Errorf("%q is no duration of at most 100 years", text)
+		if fits := n >= 0 && n*float64(unit.is) <= float64(maxSpan); err != nil || !fits { // false for NaN too
+			return 0, fmt.Errorf("%q is not a duration of at most 100 years", text)
 		}
 		total, rest = total+time.Duration(n*float64(unit.is)), after
 	}
@@ -98,7 +98,7 @@ func readSpan(text string) (time.Duration, error) {
 	}
 	span, err := time.ParseDuration(rest)
 	if err != nil || span < 0 || span > maxSpan {
-		return 0, fmt.Errorf("%q is no duration of at most 100 years", text)
+		return 0, fmt.Errorf("%q is not a duration of at most 100 years", text)
 	}
 	return total + span, nil
 }

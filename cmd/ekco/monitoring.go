@@ -12,7 +12,7 @@ import (
 	sources "github.com/replicatedhq/ekco/observers/monitoring"
 )
 
-// monitoringOf is what EKCO does about the replicas of Prometheus and Alertmanager.
+// monitoringOf returns the capability for the replicas of Prometheus and Alertmanager.
 func monitoringOf(c cluster) ring.Capability {
 	api, nudge := monitoring.NewClient(c.objects), &observers.Nudge{}
 	return ring.Capability{

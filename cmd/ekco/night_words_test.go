@@ -41,8 +41,8 @@ func TestCancelAndRetryTakeTheNameOfWhatAnActionIsAbout(t *testing.T) {
 	op := openOn()
 	d := newDesk(t, op)
 	d.expect(d.types("cancel", "worker-3"), exitUsage, "", `worker-3 has 2 open actions; say which: "ekco cancel clear-worker-3-8" or "ekco cancel purge-worker-3-9"`)
-	d.expect(d.types("retry", "worker-4"), exitFailed, "", "retry worker-4: no action about it is open")
-	d.expect(d.types("cancel", "worker-22"), exitFailed, "", `cancel "worker-22": no such open action, and nothing of that name; did you mean worker-2`)
+	d.expect(d.types("retry", "worker-4"), exitFailed, "", "retry worker-4: it has no open action")
+	d.expect(d.types("cancel", "worker-22"), exitFailed, "", `cancel "worker-22": no open action, node or thing has this name; did you mean worker-2`)
 	if len(op.words) > 0 {
 		t.Errorf("the operator was told %v", op.words)
 	}
@@ -56,7 +56,7 @@ func TestACancelSaysWhatBecomesOfWhatWasDone(t *testing.T) {
 		"nothing was done": {journal.ActionRecord{}, "; it has changed nothing"},
 		"a step is under way": {
 			journal.ActionRecord{Steps: map[string]journal.StepRecord{"b": {Open: true}, "a": {Open: true}, "c": {DoneAt: noon}}},
-			"; a, b end or are cut short; what it did already stays: ekco history --action x -o tree",
+			"; a, b end or are cut short; its changes so far stay: ekco history --action x -o tree",
 		},
 		"only what changes nothing has begun": {
 			journal.ActionRecord{
@@ -73,13 +73,13 @@ func TestACancelSaysWhatBecomesOfWhatWasDone(t *testing.T) {
 					Undo:  []journal.PlannedStep{{ID: "undo-a", Does: "undo-a", Undoes: "a"}},
 				},
 				Steps: map[string]journal.StepRecord{"check": {Open: true}, "a": {Attempts: 1, Open: true}, "undo-a": {Attempts: 1, Open: true}},
-			}, "; a ends or is cut short; what it did is taken back by undo-a",
+			}, "; a ends or is cut short; its changes are undone by undo-a",
 		},
 		"it is taken back": {
 			journal.ActionRecord{
 				Plan:  journal.Plan{Steps: []journal.PlannedStep{{ID: "a"}}, Undo: []journal.PlannedStep{{ID: "undo-a", Undoes: "a"}}},
 				Steps: map[string]journal.StepRecord{"a": {Attempts: 1, DoneAt: noon}},
-			}, "; what it did is taken back by undo-a",
+			}, "; its changes are undone by undo-a",
 		},
 	} {
 		test.action.ID = "x"
@@ -108,11 +108,11 @@ func TestACancelSaysWhatTheActionIsOnceItWasAskedToStop(t *testing.T) {
 	}{
 		"past its point of no return by then": {
 			func(a *journal.ActionRecord) { a.PastNoReturn = true }, exitFailed, "",
-			"cancel " + purgeID + ": past the point of no return when it was asked to stop; it goes on: ekco history --action " + purgeID + " --follow\n",
+			"cancel " + purgeID + ": past the point of no return when it was asked to stop; it continues: ekco history --action " + purgeID + " --follow\n",
 		},
 		"a step has begun": {
 			func(a *journal.ActionRecord) { a.Steps = map[string]journal.StepRecord{"a": {Open: true}} }, exitDone,
-			purgeID + " (purge worker-2) is asked to stop; a ends or is cut short; what it did already stays", "",
+			purgeID + " (purge worker-2) is asked to stop; a ends or is cut short; its changes so far stay", "",
 		},
 		"it has ended": {
 			func(a *journal.ActionRecord) { a.ID = "another" }, exitDone, purgeID + " (purge worker-2) is asked to stop; it has changed nothing\n", "",
@@ -165,9 +165,9 @@ func TestAPauseSaysWhichOneItReplacesAndResumeWhichStay(t *testing.T) {
 	op.status.Pauses = map[string]fsm.PauseState{"": {By: "cli:b@h", Reason: "switch"}, "worker-2": {By: "cli:c@h", Until: noon.Add(time.Hour)}, "worker-22": {}}
 	d := newDesk(t, op)
 	d.expect(d.types("pause", "worker-2", "--reason", "r", "--for", "30m"), exitDone,
-		"paused worker-2 until 2026-11-21T12:30:00Z, in the place of the pause until 2026-11-21T13:00:00Z that cli:c@h had set\n", "")
-	d.expect(d.types("pause", "node/worker-2", "--reason", "r"), exitDone, "in the place of the pause until 2026-11-21T13:00:00Z", "")
-	d.expect(d.types("pause", "--reason", "r"), exitDone, `paused everything until "ekco resume", in the place of the pause without end that cli:b@h had set: switch`, "")
+		"paused worker-2 until 2026-11-21T12:30:00Z, replacing the pause until 2026-11-21T13:00:00Z by cli:c@h\n", "")
+	d.expect(d.types("pause", "node/worker-2", "--reason", "r"), exitDone, "replacing the pause until 2026-11-21T13:00:00Z", "")
+	d.expect(d.types("pause", "--reason", "r"), exitDone, `paused everything until "ekco resume", replacing the pause without end by cli:b@h: switch`, "")
 	d.expect(d.types("pause", "worker-3", "--reason", "r"), exitDone, "paused worker-3 until \"ekco resume worker-3\"\n", "")
 	d.expect(d.types("resume", "worker-3"), exitDone, "resumed worker-3; still paused: everything, node worker-2, node worker-22\n", "")
 	op.status.Pauses = nil
@@ -183,10 +183,10 @@ func TestAcceptSaysWhatEKCOGoesOnWithAndAsks(t *testing.T) {
 	op.status.Actions[0].Plan.Steps = []journal.PlannedStep{{ID: "check"}, {ID: "delete-node"}}
 	op.status.Actions[0].Steps = map[string]journal.StepRecord{"check": {DoneAt: noon}}
 	d := newDesk(t, op)
-	d.expect(d.types("journal", "accept"), exitDone, "accepted", "What happened between 2026-11-21T11:00:00Z and 2026-11-21T12:00:00Z is not known.\n"+
+	d.expect(d.types("journal", "accept"), exitDone, "accepted", "The events between 2026-11-21T11:00:00Z and 2026-11-21T12:00:00Z are lost.\n"+
 		"EKCO resumes "+purgeID+" (purge worker-2), requested at 2026-11-21T10:00:00Z by cli:b@h, at step delete-node.\nNothing is paused; a pause that was set in that time is lost.\n")
 	op.status.Journal.LostFrom = time.Time{}
-	d.expect(d.types("journal", "accept"), exitDone, "accepted", "Some of what happened before 2026-11-21T12:00:00Z is not known, nor since when.\nEKCO resumes")
+	d.expect(d.types("journal", "accept"), exitDone, "accepted", "Some events before 2026-11-21T12:00:00Z are lost; since when is unknown.\nEKCO resumes")
 	d.app.askable = true
 	for answer, accepted := range map[string]bool{"y\n": true, "yes\n": true, "n\n": false, "\n": false, "": false} {
 		op.words, d.app.stdin = nil, strings.NewReader(answer)
@@ -212,8 +212,8 @@ func TestATypoIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"history --type step.dne":            "did you mean step.done",
 		"journal verify --expct 3":           "did you mean --expect?\nekco: ",
 		"statsu":                             "did you mean status?\nRun \"ekco --help\"",
-		"history --summary --follow":         "--summary is a form of its own",
-		"history --summary -o tree":          "--summary is a form of its own",
+		"history --summary --follow":         "--summary cannot be combined",
+		"history --summary -o tree":          "--summary cannot be combined",
 		"history --local -o json":            "in UTC; leave out --local",
 		"purge-node":                         "Run \"ekco purge-node --help\"",
 		"explain --outptu json":              "did you mean --output?",
@@ -230,7 +230,7 @@ func TestWhatAStepWaitsForIsPrintedOnceItLasts(t *testing.T) {
 	const holder = "waits for finalizer backup.example.com/slow on node worker-2"
 	op.status.Progress[purgeID] = map[string]actions.Progress{"delete-node": {Missing: holder}}
 	d := newDesk(t, op)
-	f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, step: "delete-node", sign: &signOfLife{w: d.errOut}, told: map[string]bool{}}
+	f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, step: "delete-node", sign: &signOfLife{w: d.errOut}, reported: map[string]bool{}}
 	now := noon
 	d.app.now = func() time.Time { return now }
 	f.began, f.stepBegan = now, now
@@ -263,7 +263,7 @@ func TestWithoutATerminalALongStepIsAskedAboutSeldom(t *testing.T) {
 		d := newDesk(t, nil)
 		now := noon
 		d.app.now = func() time.Time { return now }
-		f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, sign: &signOfLife{w: d.errOut, terminal: terminal}, told: map[string]bool{}}
+		f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, sign: &signOfLife{w: d.errOut, terminal: terminal}, reported: map[string]bool{}}
 		for name, from := range map[string]time.Duration{"first": 0, "second": time.Hour} {
 			now, op.asked = noon.Add(from), 0
 			f.show(t.Context(), event(t, 1, purgeID, journal.TypeStepStarted, journal.StepStarted{Step: name, Attempt: 1}))
@@ -298,7 +298,7 @@ func TestAReadyNodeWhosePurgeNobodyWasAskedAboutCanBeCancelled(t *testing.T) {
 		if asked := strings.Contains(string(op.request(t).Input), `"unasked":true`); asked != test.unasked || code != exitDone {
 			t.Errorf("%s: exit code %d, asked for with %s", name, code, op.request(t).Input)
 		}
-		const said = "node worker-2 is ready, and nobody was asked: nothing is done for 10s; cancel it with: ekco cancel worker-2\n"
+		const said = "node worker-2 is ready, and no person confirmed the purge: it begins after 10s; cancel it with: ekco cancel worker-2\n"
 		if strings.Contains(d.out.String(), said) != test.unasked {
 			t.Errorf("%s: it said\n%s", name, d.out)
 		}
@@ -360,10 +360,10 @@ func TestWithoutAWordEverythingThatIsWrongIsExplained(t *testing.T) {
 	op.status.Next = []fsm.Upcoming{{Kind: journal.ActionClearNode, Subject: journal.NodeSubject("worker-4", "u"), At: noon.Add(time.Minute)}}
 	d := newDesk(t, op)
 	d.expect(d.types("explain"), exitDone, "NEEDS YOU: 1 of 2 problems\n\npurge of worker-2 is stalled at delete-node: refused\n"+
-		"  since    2026-11-21T11:59:00Z (1m)\n  what now repair the cause, then: ekco retry "+purgeID+"\n  type     ekco explain "+purgeID+"\n\npurge of worker-3 waits, because no answer (Plan)\n", "")
+		"  since    2026-11-21T11:59:00Z (1m)\n  what now after repairing the cause, run: ekco retry "+purgeID+"\n  type     ekco explain "+purgeID+"\n\npurge of worker-3 waits, because no answer (Plan)\n", "")
 	d.expect(d.types("explain"), exitDone, "\nNEXT\n  clear node worker-4 at 2026-11-21T12:01:00Z (in 1m)\n", "")
 	op.status.Actions, op.status.Next = nil, nil
-	d.expect(d.types("explain"), exitDone, "OK: nothing is wrong, and nothing waits\n", "")
+	d.expect(d.types("explain"), exitDone, "OK: no problems, and nothing waits\n", "")
 }
 
 func TestABareNameMeansEverythingThatHasIt(t *testing.T) {

@@ -24,18 +24,17 @@ func newNodeReportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node-report [NODE…]",
 		Short: "Show kernel, clock, free disk, certificates and Ceph volumes of nodes",
-		Long: `Has the running operator look at every node, or at those that are named, and shows
-what is there: kernel, kubelet and container runtime, how far the clock is ahead of
-the API server's, the free disk of /var/lib/ekco and /var/lib/etcd, the certificates
-with their expiry, and the mounted volumes of Ceph. It changes nothing on a node, and
-of certificates it reads the public part alone.
+		Long: `Reads facts of every node, or of the given ones: kernel, kubelet and container
+runtime, how far the clock is ahead of the API server's, the free disk of /var/lib/ekco
+and /var/lib/etcd, the certificates with their expiry, and the mounted volumes of Ceph.
+It changes nothing on a node, and of certificates it reads only the public part.
 
-On each node a pod looks for a few seconds, on ten nodes at a time. What cannot be had
-is listed with the reason. A node that is away is not waited for; what the Kubernetes
-API says of it is shown all the same. A cordoned node is looked at. The reports are in
-the journal, each with the action that is named in it (-o json).
+The operator runs a pod on each node for a few seconds, on ten nodes at a time, also on
+cordoned ones. It does not wait for a node that does not answer, but shows what the
+Kubernetes API knows of it. Missing facts are listed with the reason. The reports are in
+the journal, each with its action (-o json).
 
-Exit codes: 0 all is there; 1 something is missing, or failed; 2 the command line or
+Exit codes: 0 the reports are complete; 1 something is missing, or failed; 2 the command line or
 the configuration makes no sense.`,
 		Example: `  ekco node-report
   ekco node-report worker-1 worker-2 --follow
@@ -47,19 +46,19 @@ the configuration makes no sense.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.reportNodes(cmd, flags, args) },
 	}
-	cmd.Flags().BoolVar(&flags.follow, "follow", false, "show on standard error how each node's report comes about")
+	cmd.Flags().BoolVar(&flags.follow, "follow", false, "show the events of each node's report on standard error")
 	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
 	outputFlag(cmd, &flags.output, "table", view.NodeReportFormats()...)
 	return cmd
 }
 
-// reportNodes has the nodes looked at, and shows what came of it.
+// reportNodes requests the reports, waits for them and shows them.
 func (a *app) reportNodes(cmd *cobra.Command, flags nodeReportFlags, names []string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return a.with(ctx, cmd, func(conn *connection) error {
 		if !conn.running {
-			return errors.New("no operator runs, and node-report needs one that looks at the nodes; start it (kubectl -n kurl scale deploy/ekc-operator --replicas=1)")
+			return errors.New("no operator runs, and node-report needs one; start it (kubectl -n kurl scale deploy/ekc-operator --replicas=1)")
 		}
 		r, err := a.newReporter(ctx, conn, flags, names)
 		if err != nil {
@@ -73,7 +72,7 @@ func (a *app) reportNodes(cmd *cobra.Command, flags nodeReportFlags, names []str
 	})
 }
 
-// newReporter knows what nodes there are to look at.
+// newReporter selects the nodes.
 func (a *app) newReporter(ctx context.Context, conn *connection, flags nodeReportFlags, names []string) (*reporter, error) {
 	status, err := conn.Status(ctx)
 	if err != nil {
@@ -83,7 +82,7 @@ func (a *app) newReporter(ctx context.Context, conn *connection, flags nodeRepor
 		names = nodeNames(status, presentNode)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("EKCO has seen no node yet; look at %q", "ekco status")
+		return nil, fmt.Errorf("EKCO has seen no node yet; see: %s", "ekco status")
 	}
 	r := &reporter{
 		app: a, flags: flags, conn: conn, actor: api.LocalActor(), last: status.Journal.LastSeq, began: a.now(),

@@ -20,44 +20,44 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// reportsOpen is how many reports are asked for at a time: enough that as many run as may, and
-// few, since open actions are mirrored.
+// reportsOpen is how many reports are requested at a time: enough to use all slots, and few, since open actions are
+// in the mirror.
 const reportsOpen = 2 * hosttask.AtOnce
 
-// reporting is the report of a node as it comes about.
+// reporting is the report of a node while it is gathered.
 type reporting struct {
 	view.NodeReport
-	// facts and outputs are what its action has on record.
+	// facts and outputs are those that its action has recorded.
 	facts, outputs json.RawMessage
 	over           bool
 }
 
-// lacks ends it without what a program finds on the node.
+// lacks ends it without the facts of the host.
 func (r *reporting) lacks(why string) {
 	r.Missing = append(r.Missing, nodereport.Missing{What: "report", Why: why})
 	r.over = true
 }
 
-// reporter asks for reports of nodes, and gathers them.
+// reporter requests reports of nodes, and gathers them.
 type reporter struct {
 	app   *app
 	flags nodeReportFlags
 	conn  *connection
 	actor string
-	// all are in the order in which they are shown; the first asked of them were asked for.
+	// all are in the order of the output; the first asked of them were requested.
 	all   []*reporting
 	asked int
-	// byAction are those that are not over.
+	// byAction has the requested ones that are not over.
 	byAction map[string]*reporting
-	// last is the last event that was looked at.
+	// last is the last event that was read.
 	last  uint64
 	began time.Time
 	sign  *signOfLife
-	// regains are those of an operator that was lost.
+	// regains counts the reconnects to an operator.
 	regains regains
 }
 
-// gather returns the reports once each is over, or cannot be waited for any longer.
+// gather returns the reports when all are over, or when it cannot wait for them any longer.
 func (r *reporter) gather(ctx context.Context) view.NodeReports {
 	defer r.sign.clear()
 	for {
@@ -70,14 +70,14 @@ func (r *reporter) gather(ctx context.Context) view.NodeReports {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return r.reports("interrupted before it was there")
+			return r.reports("interrupted before the report was complete")
 		case err != nil:
 			return r.reports(err.Error())
 		}
 	}
 }
 
-// reports are those gathered; why says why the others are not.
+// reports returns all reports; why is the reason for those that are not over.
 func (r *reporter) reports(why string) view.NodeReports {
 	reports := view.NodeReports{Complete: true, Nodes: make([]view.NodeReport, 0, len(r.all))}
 	for _, report := range r.all {
@@ -91,17 +91,17 @@ func (r *reporter) reports(why string) view.NodeReports {
 	return reports
 }
 
-// onGoing says where an action can be found that was asked for.
+// onGoing says where to find a requested action.
 func onGoing(action string) string {
 	if action == "" {
 		return ""
 	}
-	return fmt.Sprintf("; the operator goes on with it: ekco history --action %s", action)
+	return fmt.Sprintf("; the operator continues it: ekco history --action %s", action)
 }
 
-// regain waits for an operator that goes on.
+// regain waits for an operator that continues.
 func (r *reporter) regain(ctx context.Context, lost error) error {
-	r.warn("lost the operator: %v; waiting for one that goes on", lost)
+	r.warn("lost the operator: %v; waiting for it or the next one", lost)
 	back, err := r.regains.await(ctx, r.last+uint64(r.asked), lost, r.conn.again)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (r *reporter) regain(ctx context.Context, lost error) error {
 	return nil
 }
 
-// stream asks for reports and takes their events, until all are over.
+// stream requests reports and takes their events, until all are over.
 func (r *reporter) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan streamed)
@@ -144,13 +144,13 @@ func (r *reporter) stream(ctx context.Context) error {
 	}
 }
 
-// reportEvents are the events that tell how a report comes about.
+// reportEvents are the types of events that are needed for a report.
 var reportEvents = []journal.Type{
 	journal.TypeActionPlanned, journal.TypeActionHeld, journal.TypeActionStalled, journal.TypeActionEnded,
 	journal.TypeStepStarted, journal.TypeStepDone, journal.TypeStepFailed,
 }
 
-// ask asks for as many reports as may be open.
+// ask requests reports, up to reportsOpen at a time.
 func (r *reporter) ask(ctx context.Context) error {
 	for r.asked < len(r.all) && len(r.byAction) < reportsOpen {
 		report := r.all[r.asked]
@@ -176,7 +176,7 @@ func (r *reporter) ask(ctx context.Context) error {
 	return nil
 }
 
-// isAnswer reports whether an error is what the operator had to say, and not that it did not.
+// isAnswer reports whether an error is an answer of the operator, and not a failure to get one.
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		api.ErrRefused, api.ErrNotFound, api.ErrInvalid, api.ErrForbidden, fsm.ErrRefused, fsm.ErrUnknown, journal.ErrUnwritable,
@@ -188,7 +188,7 @@ func isAnswer(err error) bool {
 	return false
 }
 
-// catchUp takes what happened to an action that was open already.
+// catchUp takes the past events of an action that was already open.
 func (r *reporter) catchUp(ctx context.Context, action string) error {
 	for event, err := range r.conn.Events(ctx, journal.Query{Action: action, Types: reportEvents}, false) {
 		if err != nil {
@@ -199,7 +199,7 @@ func (r *reporter) catchUp(ctx context.Context, action string) error {
 	return nil
 }
 
-// take takes an event of one of the reports.
+// take processes an event of one of the reports.
 func (r *reporter) take(event journal.Event) {
 	report := r.byAction[event.Action]
 	if report == nil {
@@ -215,7 +215,7 @@ func (r *reporter) take(event journal.Event) {
 		}
 	case *journal.ActionStalled:
 		report.fill()
-		r.over(report, event, fmt.Sprintf("%s; when the cause is gone: ekco retry %s", p.Reason, event.Action))
+		r.over(report, event, fmt.Sprintf("%s; after fixing this: ekco retry %s", p.Reason, event.Action))
 	case *journal.ActionEnded:
 		report.fill()
 		r.over(report, event, unlooked(p))
@@ -225,15 +225,15 @@ func (r *reporter) take(event journal.Event) {
 	}
 }
 
-// unlooked says why an action that has ended has brought nothing.
+// unlooked says why an ended action has no result.
 func unlooked(ended *journal.ActionEnded) string {
 	if ended.Outcome == journal.OutcomeDryRun {
-		return "the operator's settings have dry_run, so that it runs nothing on nodes"
+		return "dry_run is on in the operator's settings, so it runs nothing on nodes"
 	}
-	return "it ended, " + words.Ended(ended.Outcome, ended.Reason)
+	return "the action ended " + words.Ended(ended.Outcome, ended.Reason)
 }
 
-// over ends a report; why is for one that has brought nothing, and does not say itself why.
+// over ends a report; why is the reason if it has no result and no reason yet.
 func (r *reporter) over(report *reporting, event journal.Event, why string) {
 	delete(r.byAction, event.Action)
 	report.At, report.over = event.Time, true
@@ -242,7 +242,7 @@ func (r *reporter) over(report *reporting, event journal.Event, why string) {
 	}
 }
 
-// fill takes what is on record so far.
+// fill takes what is recorded so far.
 func (r *reporting) fill() {
 	found, err := actionsreport.Of(r.facts, r.outputs)
 	if err != nil {

@@ -208,11 +208,11 @@ func TestWhatCannotBeHadIsListedAndTheExitCodeSaysSo(t *testing.T) {
 		"away":    {What: "report", Why: "node away does not answer"},
 		"left":    {What: "report", Why: "node left was replaced by another of its name"},
 		"part":    {What: "clock", Why: "no route"},
-		"dry":     {What: "report", Why: "the operator's settings have dry_run, so that it runs nothing on nodes"},
-		"ended":   {What: "report", Why: "it ended, cancelled: not now"},
-		"stopped": {What: "report", Why: "it ended, cancelled by cli:root@p1"},
+		"dry":     {What: "report", Why: "dry_run is on in the operator's settings, so it runs nothing on nodes"},
+		"ended":   {What: "report", Why: "the action ended cancelled: not now"},
+		"stopped": {What: "report", Why: "the action ended cancelled by cli:root@p1"},
 		"unknown": {What: "report", Why: `there is no node "unknown"`},
-		"stalled": {What: "report", Why: "the pod stays; when the cause is gone: ekco retry report-stalled"},
+		"stalled": {What: "report", Why: "the pod stays; after fixing this: ekco retry report-stalled"},
 	} {
 		got := of[node]
 		if !slices.Equal(got.Missing, []nodereport.Missing{want}) {
@@ -253,10 +253,10 @@ func TestNoMoreReportsAreOpenThanMayBe(t *testing.T) {
 			t.Errorf("%d were open, %d asked for", o.most, len(o.requests))
 		}
 		of := reportsOf(t, d)
-		if got := of["n05"].Missing; len(got) != 1 || got[0].Why != "interrupted before it was there; the operator goes on with it: ekco history --action report-n05" {
+		if got := of["n05"].Missing; len(got) != 1 || got[0].Why != "interrupted before the report was complete; the operator continues it: ekco history --action report-n05" {
 			t.Errorf("of what is open is said %+v", got)
 		}
-		if got := of["n89"].Missing; len(got) != 1 || got[0].Why != "interrupted before it was there" {
+		if got := of["n89"].Missing; len(got) != 1 || got[0].Why != "interrupted before the report was complete" {
 			t.Errorf("of what was not asked for is said %+v", got)
 		}
 		if of["n05"].Kubelet != "v1.36.0" || !of["n04"].Looked {
@@ -291,7 +291,7 @@ func TestAnOperatorThatIsRestartedIsWaitedFor(t *testing.T) {
 		}
 		return o, nil
 	}
-	d.expect(d.types("node-report", "-o", "json"), exitDone, "", "lost the operator: it went away; waiting for one that goes on")
+	d.expect(d.types("node-report", "-o", "json"), exitDone, "", "lost the operator: it went away; waiting for it or the next one")
 	if of := reportsOf(t, d); !of["a"].Looked || !of["b"].Looked || len(o.requests) != 2 {
 		t.Errorf("known are %+v after %d requests", of, len(o.requests))
 	}

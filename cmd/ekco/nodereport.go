@@ -17,7 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/nodereport"
 )
 
-// nodeReportsOf is what EKCO does about reports of nodes.
+// nodeReportsOf returns the capability for reports of nodes.
 func nodeReportsOf(c cluster) ring.Capability {
 	return ring.Capability{
 		Fsm: fsmreport.Capability(), Words: fsmreport.Words,
@@ -29,8 +29,7 @@ func nodeReportsOf(c cluster) ring.Capability {
 	}
 }
 
-// hostTaskCommand is the hidden command under which the binary works in the pod of a host
-// task, hostTaskReport what it then does.
+// hostTaskCommand is the hidden command for the pods of host tasks; hostTaskReport is its subcommand for reports.
 const (
 	hostTaskCommand = "host-task"
 	hostTaskReport  = "node-report"
@@ -53,13 +52,13 @@ func newHostTaskCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// untilEnded returns a context that ends when the pod of a host task is ended, so that the task can restore what it has
-// changed.
+// untilEnded returns a context that ends when the pod of a host task is stopped, so that the task can undo its
+// changes.
 func untilEnded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 }
 
-// besideOf is what runs beside an operator's ring.
+// besideOf returns what runs next to an operator's ring.
 func besideOf(c cluster) func(ctx context.Context, may func() bool, open func(action string) bool) {
 	if c.rotating == c.tasks {
 		return c.tasks.KeepSwept

@@ -18,7 +18,7 @@ import (
 	"github.com/replicatedhq/ekco/observers/pods"
 )
 
-// nodesOf is what EKCO does about lost nodes and the pods on them.
+// nodesOf returns the capability for lost nodes and the pods on them.
 func nodesOf(c cluster) ring.Capability {
 	return ring.Capability{
 		Fsm:    fsmnode.Capability(),
@@ -32,7 +32,7 @@ func nodesOf(c cluster) ring.Capability {
 	}
 }
 
-// nodePolicy returns the part of the settings that decisions about nodes depend on.
+// nodePolicy returns the settings for decisions about nodes.
 func nodePolicy(cfg config.Config) *fsmnode.Policy {
 	return &fsmnode.Policy{
 		ClearDeadNodes:    cfg.ClearDeadNodes,
@@ -47,8 +47,7 @@ func nodePolicy(cfg config.Config) *fsmnode.Policy {
 	}
 }
 
-// nodeSources are what is observed of nodes and pods, in the order in which it is
-// told.
+// nodeSources returns the sources for nodes and pods, in the order of their reports.
 func nodeSources(c cluster, known []fsmnode.Node) []observers.Source {
 	options := nodes.Options{
 		Nodes: c.kube.Nodes(), Known: knownNodes(known),

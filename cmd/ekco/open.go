@@ -17,7 +17,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// openAtOnce opens the journal for a command, or what can be saved of it.
+// openAtOnce opens the journal for a command. It salvages a damaged one.
 func openAtOnce(ctx context.Context, cfg config.Config, now *clock.Clock, log *slog.Logger) (*bolt.Store, error) {
 	store, err := tryToOpen(ctx, cfg, bolt.Options{Now: now.Now}, log)
 	if err != nil {
@@ -26,9 +26,9 @@ func openAtOnce(ctx context.Context, cfg config.Config, now *clock.Clock, log *s
 	return store, nil
 }
 
-// openPatiently also waits for what may pass by itself, and observes meanwhile: an
-// operator that ended then would only be started again, and again.
-func openPatiently(ctx context.Context, cfg config.Config, now *clock.Clock, log *slog.Logger) (*bolt.Store, error) {
+// openWithRetries also waits while an error may pass, and observes until then: an operator that exited would be
+// restarted again and again.
+func openWithRetries(ctx context.Context, cfg config.Config, now *clock.Clock, log *slog.Logger) (*bolt.Store, error) {
 	options := bolt.Options{OwnPath: inOwnPod(cfg), Now: now.Now}
 	store, err := tryToOpen(ctx, cfg, options, log)
 	if err == nil || !ring.MayPass(err) {
@@ -52,11 +52,10 @@ func openPatiently(ctx context.Context, cfg config.Config, now *clock.Clock, log
 	return store, err
 }
 
-// patience is how much longer each attempt may take than the one before. A disk
-// can be slower than anybody thought.
+// patience is by how much the timeout grows with each attempt, since a disk can be very slow.
 const patience = 15 * time.Second
 
-// tryToOpen opens the journal, or what can be saved of it.
+// tryToOpen opens the journal. It salvages a damaged one.
 func tryToOpen(ctx context.Context, cfg config.Config, options bolt.Options, log *slog.Logger) (*bolt.Store, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -68,14 +67,14 @@ func tryToOpen(ctx context.Context, cfg config.Config, options bolt.Options, log
 		return nil, err
 	}
 	if salvaged != nil {
-		log.Error("the journal was damaged: EKCO observes and explains, and acts on nothing until \"ekco journal accept\"",
+		log.Error("the journal was damaged: EKCO only observes and explains until \"ekco journal accept\"",
 			"problem", salvaged.Problem, "recovered", salvaged.Recovered, "set_aside", salvaged.DamagedFile)
 	}
 	return store, nil
 }
 
-// onlook makes an onlooker, and what serves it. Without the socket, as on a disk
-// that is read-only, it is still seen by its port.
+// onlook returns the read-only mode and its services. If the socket cannot be created, as on a read-only disk, the
+// HTTP port still shows it.
 func onlook(ctx context.Context, cfg config.Config, problem error, log *slog.Logger) (*ring.Onlooker, []service, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -100,7 +99,7 @@ func onlook(ctx context.Context, cfg config.Config, problem error, log *slog.Log
 	}}
 	socket, err := api.Listen(ctx, cfg.Socket())
 	if err != nil {
-		log.Warn("no command can ask this EKCO", "error", err)
+		log.Warn("commands cannot connect to this EKCO", "error", err)
 		return onlooker, services, nil
 	}
 	return onlooker, append(services, func(ctx context.Context) error {

@@ -11,8 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// openAction returns the open action that a person means by its id, or by the name of what
-// it is about where that has only one.
+// openAction finds an open action by its id, or by the name of its node or thing if that has only one.
 func openAction(ctx context.Context, backend api.Backend, verb, word string) (journal.ActionRecord, error) {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -40,21 +39,21 @@ func openAction(ctx context.Context, backend api.Backend, verb, word string) (jo
 	return journal.ActionRecord{}, usagef("%s has %d open actions; say which: %s", word, len(about), strings.Join(choices, " or "))
 }
 
-// nothingOpen is the error for a word that names no open action.
+// nothingOpen is the error for a name without an open action.
 func nothingOpen(status api.Status, verb, word string) error {
 	if slices.Contains(statusNames(status), word) || slices.Contains(thingNames(status), word) {
-		return fmt.Errorf("%s %s: no action about it is open%w", verb, word, api.Hidden(api.ErrNotFound))
+		return fmt.Errorf("%s %s: it has no open action%w", verb, word, api.Hidden(api.ErrNotFound))
 	}
-	return fmt.Errorf("%s %q: no such open action, and nothing of that name%s%w", verb, word,
+	return fmt.Errorf("%s %q: no open action, node or thing has this name%s%w", verb, word,
 		didYouMean(fsm.Near(word, slices.Values(explainable(status)))), api.Hidden(api.ErrNotFound))
 }
 
-// named says of an action what it does, with its id.
+// named returns the action's id and what it does.
 func (a *app) named(action journal.ActionRecord) string {
 	return fmt.Sprintf("%s (%s %s)", action.ID, a.words.Verb(action.Kind), action.Subject.Name)
 }
 
-// underWay returns the ids of the steps that have begun and not ended, sorted.
+// underWay returns the ids of the steps in progress, sorted.
 func underWay(action journal.ActionRecord) (steps []string) {
 	for id, step := range action.Steps {
 		if step.Open {

@@ -21,15 +21,15 @@ func newOperatorCommand(a *app) *cobra.Command {
 		Use:   "operator",
 		Short: "Run EKCO",
 		Long: `Watches the cluster's nodes, frees pods that are stuck on lost ones, and purges
-lost nodes when asked to, or by itself if purge_dead_nodes is true.
+lost nodes on request, or automatically if purge_dead_nodes is true.
 
 Every setting is a key of the configuration file, a flag, and an environment
-variable with the key's name in upper case. SIGTERM ends the operator in order,
-within 10 seconds; open actions are finished by the next start.`,
+variable with the key's name in upper case. SIGTERM stops the operator within 10
+seconds; the next start continues open actions.`,
 		Example: `  # in a pod, with /etc/ekco/config.yaml
   ekco operator
 
-  # outside of the cluster, trying out what it would do
+  # outside the cluster, to see what it would do
   ekco operator --kubeconfig /etc/kubernetes/admin.conf --journal ./journal.db --dry-run`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,8 +44,8 @@ within 10 seconds; open actions are finished by the next start.`,
 	return cmd
 }
 
-// memoryTarget keeps the heap below kURL's limit of 128 MiB, by collecting
-// garbage more often rather than being killed.
+// memoryTarget keeps the heap below kURL's limit of 128 MiB: Go then collects garbage more often, and the process is
+// not killed.
 const memoryTarget = 96 << 20
 
 func runOperator(ctx context.Context, cfg config.Config, log *slog.Logger) error {
@@ -58,14 +58,14 @@ func runOperator(ctx context.Context, cfg config.Config, log *slog.Logger) error
 		log.Warn(undone)
 	}
 	err := operate(ctx, cfg, log)
-	if isStrange(err) && inOwnPod(cfg) {
-		if err = beginAnew(ctx, cfg, err, log); err == nil {
+	if isForeign(err) && inOwnPod(cfg) {
+		if err = replaceJournal(ctx, cfg, err, log); err == nil {
 			err = operate(ctx, cfg, log)
 		}
 	}
 	switch {
 	case errors.Is(err, journal.ErrLocked):
-		return fmt.Errorf("%w; only one EKCO can use it: end that one first", err)
+		return fmt.Errorf("%w; only one EKCO can use it: stop that one first", err)
 	case err != nil && !errors.Is(err, context.Canceled):
 		return err
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// outputFlag adds -o with its allowed values; the command is refused with any
-// other.
+// outputFlag adds -o with its allowed values; any other value is an error.
 func outputFlag(cmd *cobra.Command, into *string, byDefault string, formats ...string) {
 	cmd.Flags().StringVarP(into, "output", "o", byDefault, "one of "+strings.Join(formats, ", "))
 	complete(cmd, "output", func(*cobra.Command) []string { return formats })

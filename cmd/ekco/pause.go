@@ -18,12 +18,12 @@ func newPauseCommand(a *app) *cobra.Command {
 	var request api.PauseRequest
 	cmd := &cobra.Command{
 		Use:   "pause [NAME]",
-		Short: "Keep EKCO from starting anything, or anything about one node",
-		Long: `Keeps EKCO from starting actions by itself until "ekco resume", or for a time.
-It goes on observing. The pause is in the journal and survives restarts. It
-is also in the mirror in the cluster, for when this machine is lost, unless the answer says that it is not. Without
-NAME it concerns the whole cluster. NAME is that of a node, or of anything else that
-can be paused; where several things have it, say which, as in node/NAME.`,
+		Short: "Stop EKCO from starting actions, for the cluster or one node",
+		Long: `Stops EKCO from starting actions automatically until "ekco resume", or for a time.
+EKCO continues to observe. The pause is in the journal and survives restarts. It is also
+in the mirror in the cluster, for the loss of this machine, unless the answer says that
+it is not. Without NAME it applies to the whole cluster. NAME is that of a node, or of
+another thing that can be paused; if several have it, say which, as in node/NAME.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
   ekco pause worker-2 --reason "disk swap"
   ekco pause node/worker-2 --reason "disk swap"`,
@@ -31,7 +31,7 @@ can be paused; where several things have it, say which, as in node/NAME.`,
 		ValidArgsFunction: completeFirst(a.presentNodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if request.Reason == "" {
-				return usagef("a pause needs a --reason, for those who find EKCO paused")
+				return usagef("a pause needs a --reason, which tells other administrators why EKCO is paused")
 			}
 			if len(args) == 1 {
 				request.Name = args[0]
@@ -47,7 +47,7 @@ can be paused; where several things have it, say which, as in node/NAME.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&request.Reason, "reason", "", "why, for those who find EKCO paused (required)")
+	cmd.Flags().StringVar(&request.Reason, "reason", "", "why, for other administrators (required)")
 	cmd.Flags().Var(spanFlag{&request.For}, "for", "end the pause automatically after this time, like 2h or 1d")
 	return cmd
 }
@@ -57,8 +57,8 @@ func newResumeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume [NAME]",
 		Short: "End a pause",
-		Long: `Ends the pause of the whole cluster, or the one of NAME. The two are apart: a
-node that was paused itself stays paused when the cluster is resumed. Where several
+		Long: `Ends the pause of the whole cluster, or the one of NAME. They are independent: a
+node with a pause of its own stays paused when the cluster is resumed. If several
 things of that name are paused, say which, as in node/NAME.`,
 		Example: `  ekco resume
   ekco resume worker-2
@@ -82,7 +82,7 @@ things of that name are paused, say which, as in node/NAME.`,
 	return cmd
 }
 
-// inForce returns what to add to the answer if the word was taken but is not in the mirror, which is no failure.
+// inForce returns the note for a command that was recorded but is not in the mirror; that is not an error.
 func inForce(err error) (unmirrored string, _ error) {
 	if errors.Is(err, api.ErrNotMirrored) {
 		return "; " + view.Clean(err.Error()), nil
@@ -90,12 +90,11 @@ func inForce(err error) (unmirrored string, _ error) {
 	return "", err
 }
 
-// pausedBefore says, to be added to a pause, in the place of which one it comes: its end may
-// be another.
+// pausedBefore returns the note about the pause that this one replaces, since its end may differ.
 func pausedBefore(ctx context.Context, backend api.Backend, name string) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
-		return "" // the pause itself says so
+		return "" // the pause itself reports the error
 	}
 	for _, pause := range view.PausesOf(status) {
 		kind, bare, _ := strings.Cut(pause.What, " ")
@@ -106,12 +105,12 @@ func pausedBefore(ctx context.Context, backend api.Backend, name string) string 
 		if !pause.Until.IsZero() {
 			until = "until " + words.Stamp(pause.Until)
 		}
-		return fmt.Sprintf(", in the place of the pause %s that %s had set%s", until, view.Clean(pause.By), words.Because(view.Clean(pause.Reason)))
+		return fmt.Sprintf(", replacing the pause %s by %s%s", until, view.Clean(pause.By), words.Because(view.Clean(pause.Reason)))
 	}
 	return ""
 }
 
-// stillPaused says, to be added to the end of a pause, which others stay.
+// stillPaused returns the note about the pauses that remain.
 func stillPaused(ctx context.Context, backend api.Backend) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -134,7 +133,7 @@ func nameOrAll(name string) string {
 	return view.Clean(name)
 }
 
-// tell gives the operator, or the journal, a word, and says that it was taken.
+// tell sends a command to the operator, or writes it to the journal, and prints the answer.
 func (a *app) tell(cmd *cobra.Command, word func(*connection) (string, error)) error {
 	return a.with(cmd.Context(), cmd, func(backend *connection) error {
 		done, err := word(backend)
@@ -145,7 +144,7 @@ func (a *app) tell(cmd *cobra.Command, word func(*connection) (string, error)) e
 	})
 }
 
-// taken says that a word was taken.
+// taken prints that a command was recorded.
 func (a *app) taken(backend *connection, done string) error {
 	if !backend.running {
 		done += "; no operator runs, so it is written to the journal for the next start, and the mirror in the cluster does not have it until then"

@@ -81,7 +81,7 @@ func TestWithoutRootAnOperatorIsStillToldWhatDirectoryItNeeds(t *testing.T) {
 	d := newDesk(t, nil)
 	written(t, d)
 	asNobody(t, d.dir, func() {
-		d.expect(d.types("operator"), exitFailed, "", "EKCO needs a directory it may write, with mode 0700 and of its own user")
+		d.expect(d.types("operator"), exitFailed, "", "EKCO needs a writable directory with mode 0700 that its own user owns")
 	})
 }
 

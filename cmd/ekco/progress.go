@@ -12,17 +12,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// progressAgain is how often is asked how far a step has come. Where no terminal shows it, what
-// a step waits for is all that is printed: once it has taken progressYoung, progressSeldom will do.
+// progressAgain is how often the progress of a step is read. Without a terminal, the command only prints what a step
+// waits for: after progressYoung, it reads every progressSeldom.
 const (
 	progressAgain  = 2 * time.Second
 	progressYoung  = time.Minute
 	progressSeldom = 10 * time.Second
 )
 
-// progressOf says how far the actions have come that a history of the query tells of,
-// and which one where it names none; empty if no step reports it. It is one line: of
-// several steps it shows the first.
+// progressOf returns one line about the progress of the actions that the query selects, with the id of the action if
+// the query has none. It shows the first of several steps; "" if no step reports progress.
 func progressOf(status api.Status, query journal.Query) string {
 	about := journal.Query{Node: query.Node, Name: query.Name, Action: query.Action}
 	var lines []string
@@ -46,8 +45,8 @@ func progressOf(status api.Status, query journal.Query) string {
 	return fmt.Sprintf("%s (and %d more)", lines[0], len(lines)-1)
 }
 
-// watchProgress shows a person who follows a history how far the steps under way
-// have come, until the function it returns is called.
+// watchProgress shows the progress of the steps in a followed history on a terminal, until the returned function is
+// called.
 func watchProgress(ctx context.Context, backend api.Backend, query journal.Query, sign *signOfLife) (stop func()) {
 	if !sign.terminal {
 		return func() {}
@@ -66,7 +65,7 @@ func watchProgress(ctx context.Context, backend api.Backend, query journal.Query
 			}
 			status, err := backend.Status(ctx)
 			if err != nil {
-				continue // the stream tells when the operator went away
+				continue // the stream reports a lost operator
 			}
 			if text := progressOf(status, query); text != "" {
 				sign.show("… " + text)
@@ -81,7 +80,7 @@ func watchProgress(ctx context.Context, backend api.Backend, query journal.Query
 	}
 }
 
-// lookAtProgress asks how far the step under way has come, and what it waits for.
+// lookAtProgress reads the progress of the current step, and what it waits for.
 func (f *follower) lookAtProgress(ctx context.Context) {
 	now := f.app.now()
 	switch {
@@ -96,7 +95,7 @@ func (f *follower) lookAtProgress(ctx context.Context) {
 	}
 }
 
-// progressEvery is how often is asked about the step under way.
+// progressEvery returns how often to read the progress of the current step.
 func (f *follower) progressEvery(now time.Time) time.Duration {
 	if !f.sign.terminal && now.Sub(f.stepBegan) >= progressYoung {
 		return progressSeldom
@@ -104,7 +103,7 @@ func (f *follower) progressEvery(now time.Time) time.Duration {
 	return progressAgain
 }
 
-// printMissing says once what a step waits for, if that was so at the last look too.
+// printMissing prints once what a step waits for, if it waited for the same at the last read.
 func (f *follower) printMissing(status api.Status) {
 	seen := map[string]bool{}
 	for step, progress := range status.Progress[f.action] {
@@ -113,8 +112,8 @@ func (f *follower) printMissing(status api.Status) {
 		}
 		line := step + ": " + progress.Missing
 		seen[line] = true
-		if f.missing[line] && !f.told[line] {
-			f.told[line] = true
+		if f.missing[line] && !f.reported[line] {
+			f.reported[line] = true
 			f.sign.clear()
 			f.print("%8s  %s", words.Span(f.elapsed()), line)
 		}

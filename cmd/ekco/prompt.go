@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// promptOutput is output for several, such as a log and a command, with a prompt.
-// While a question waits for its answer it keeps what others write.
+// promptOutput is output for several writers, such as a log and a command, with a prompt. While a question waits for
+// its answer, it holds the other output back.
 type promptOutput struct {
 	w io.Writer
 
@@ -20,9 +20,8 @@ type promptOutput struct {
 	held   backlog
 }
 
-// mostHeld is how many of the bytes are shown that were written while a question
-// waited: the person may have gone home.
-const mostHeld = 256 << 10
+// maxHeld is how many bytes of that output are kept: the answer may not come for hours.
+const maxHeld = 256 << 10
 
 // backlog keeps the end of what is written to it.
 type backlog struct {
@@ -30,18 +29,17 @@ type backlog struct {
 	left    int // bytes left out
 }
 
-// add keeps at most twice as much as is shown, so that not every write moves
-// all of it.
+// add keeps up to twice maxHeld, so that not every write copies all of it.
 func (b *backlog) add(content []byte) {
 	b.content = append(b.content, content...)
-	if len(b.content) > 2*mostHeld {
+	if len(b.content) > 2*maxHeld {
 		b.trim()
 	}
 }
 
-// trim leaves out what is too much, in whole lines if there are any.
+// trim drops the beginning, in whole lines if possible.
 func (b *backlog) trim() {
-	cut := len(b.content) - mostHeld
+	cut := len(b.content) - maxHeld
 	if cut <= 0 {
 		return
 	}
@@ -52,8 +50,8 @@ func (b *backlog) trim() {
 	b.content = bytes.Clone(b.content[cut:])
 }
 
-// flush writes what was kept, and begins anew. That nobody reads it is no
-// failure.
+// flush writes the content and empties the backlog. It ignores write errors, since a lost reader must not end the
+// command.
 func (b *backlog) flush(w io.Writer) {
 	b.trim()
 	if b.left > 0 {
@@ -74,9 +72,8 @@ func (p *promptOutput) Write(content []byte) (int, error) {
 	return p.w.Write(content)
 }
 
-// ask puts a question and returns the line that answers it, in lower case and
-// without blanks around it. It returns ctx's error when that ends first; a read
-// of in may go on then.
+// ask prints a question and returns the answer, in lower case and without blanks around it. It returns ctx's error if
+// ctx ends first; a read of in may still be in progress then.
 func (p *promptOutput) ask(ctx context.Context, in io.Reader, question string) (string, error) {
 	if err := p.begin(question); err != nil {
 		return "", err
@@ -108,7 +105,7 @@ func (p *promptOutput) begin(question string) error {
 	return nil
 }
 
-// end writes what was kept meanwhile.
+// end writes what was held back.
 func (p *promptOutput) end(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,7 +22,7 @@ func heldBack(t *testing.T, texts ...string) string {
 		if n, err := io.WriteString(p, text); n != len(text) || err != nil {
 			t.Fatalf("wrote %d of %d bytes: %v", n, len(text), err)
 		}
-		if len(p.held.content) > 2*mostHeld {
+		if len(p.held.content) > 2*maxHeld {
 			t.Fatalf("%d bytes are held", len(p.held.content))
 		}
 	}
@@ -40,7 +40,7 @@ func TestWhatIsWrittenDuringAQuestionIsShownAfterIt(t *testing.T) {
 	if got := heldBack(t, "one\n", "two\n"); got != "one\ntwo\n" {
 		t.Errorf("shown: %q", got)
 	}
-	if got := heldBack(t, strings.Repeat("x", mostHeld)); got != strings.Repeat("x", mostHeld) {
+	if got := heldBack(t, strings.Repeat("x", maxHeld)); got != strings.Repeat("x", maxHeld) {
 		t.Errorf("%d bytes are shown of as many as are kept", len(got))
 	}
 }
@@ -57,13 +57,13 @@ func TestOfALongLogDuringAQuestionTheEndIsShownInWholeLines(t *testing.T) {
 	if want := fmt.Sprintf("(%d bytes that were written while the question waited are left out)", left); note != want {
 		t.Errorf("noted %q, want %q", note, want)
 	}
-	if len(rest) > mostHeld || len(rest) < mostHeld-len(lines[0]) {
-		t.Errorf("%d bytes are shown, want about %d", len(rest), mostHeld)
+	if len(rest) > maxHeld || len(rest) < maxHeld-len(lines[0]) {
+		t.Errorf("%d bytes are shown, want about %d", len(rest), maxHeld)
 	}
 	if !strings.HasPrefix(rest, "a line of") || !strings.HasSuffix(rest, lines[len(lines)-1]) {
 		t.Errorf("shown from %.40q to %q", rest, rest[len(rest)-40:])
 	}
-	if got := heldBack(t, strings.Repeat("x", 3*mostHeld-1)+"\n"); len(got) > mostHeld+100 || !strings.HasPrefix(got, fmt.Sprintf("(%d bytes", 2*mostHeld)) {
+	if got := heldBack(t, strings.Repeat("x", 3*maxHeld-1)+"\n"); len(got) > maxHeld+100 || !strings.HasPrefix(got, fmt.Sprintf("(%d bytes", 2*maxHeld)) {
 		t.Errorf("of one long line %d bytes are shown: %.40q", len(got), got)
 	}
 }

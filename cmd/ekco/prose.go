@@ -2,10 +2,10 @@ package main
 
 import "strings"
 
-// helpWidth is how many characters a line of help has at most.
+// helpWidth is the longest line of help, in characters.
 const helpWidth = 80
 
-// wrapped breaks a paragraph of help into lines.
+// wrapped wraps a paragraph of help.
 func wrapped(paragraph string) string {
 	var text strings.Builder
 	room := 0

@@ -34,7 +34,7 @@ func deferring(t *testing.T) *fakeOperator {
 func TestD1APurgeThatOnlyWaitsForCephSucceedsWithAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, deferring(t))
-		d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "2 steps wait for Ceph, and nothing else waits for that: purge-osd 3, purge-osd 12")
+		d.expect(d.types("purge-node", "worker-2"), exitDone, "node worker-2 is purged; 2 steps wait for Ceph, after ", "2 steps wait for Ceph: purge-osd 3, purge-osd 12")
 		for _, want := range []string{"no mgr", "EKCO finishes " + purgeID} {
 			if !strings.Contains(d.errOut.String(), want) {
 				t.Errorf("standard error has no %q:\n%s", want, d.errOut)
@@ -53,7 +53,7 @@ func TestAPurgeThatIsNotDoneButForCephIsFollowedOn(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		d := newDesk(t, op)
-		d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "", "interrupted; the operator goes on with "+purgeID)
+		d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "", "interrupted; the operator continues "+purgeID)
 		if strings.Contains(d.out.String(), "is purged") {
 			t.Errorf("it says\n%s", d.out)
 		}
@@ -70,7 +70,7 @@ func TestALongReasonIsSaidOnceAndTheTimeIsThatOfTheLastNews(t *testing.T) {
 			{Preflight: "CephAnswers", Verdict: api.VerdictHold, Reason: cause},
 		}
 		d := newDesk(t, op)
-		d.app.deferredPatience = time.Minute
+		d.app.deferredAfter = time.Minute
 		d.app.now = func() time.Time {
 			if strings.Contains(d.out.String(), "delete-node is done") { // the last news
 				return noon.Add(time.Hour)
@@ -116,7 +116,7 @@ func TestAHoldNamesACancelOnlyIfOneWouldBeAccepted(t *testing.T) {
 
 func TestStatusSaysWhatWaitsForCeph(t *testing.T) {
 	d := newDesk(t, deferring(t))
-	d.expect(d.types("status"), exitDone, "all else is done; 2 steps wait for Ceph, and nothing else waits for that: purge-osd 3, purge-osd 12", "")
+	d.expect(d.types("status"), exitDone, "the other steps are done; 2 steps wait for Ceph: purge-osd 3, purge-osd 12", "")
 }
 
 func TestAPurgeThatWillBeRefusedIsNotAskedAboutAndIsOnRecord(t *testing.T) {

@@ -16,16 +16,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// signAgain is how often a terminal is shown that something goes on.
+// signAgain is how often a terminal shows that the command still runs.
 const signAgain = time.Second
 
-// What ends the following of an action.
+// Reasons to stop following an action.
 var (
 	errOver     = errors.New("the action is over")
 	errDeferred = errors.New("the rest of the action may take days")
 )
 
-// follower shows an action as it goes on.
+// follower shows the events of an action.
 type follower struct {
 	*purger
 	action  string
@@ -34,31 +34,29 @@ type follower struct {
 	outcome *journal.ActionEnded
 	doing   string
 	sign    *signOfLife
-	// waits is set while the action may be one that only waits; lastNews is when it
-	// was last heard of.
+	// waits is set if the action may do nothing but wait; lastNews is the time of its last event.
 	waits    bool
 	lastNews time.Time
-	// step is the one that has begun last and not ended, at stepBegan as this follower saw it.
+	// step is the latest one that began and has not ended; stepBegan is when this follower saw it begin.
 	step      string
 	stepBegan time.Time
-	// progress is how far it has come, asked for last at progressAsked. Missing is what steps
-	// waited for then, told what of that was printed.
-	progress      string
-	progressAsked time.Time
-	missing, told map[string]bool
-	// unrecorded is what was said to be missing in the journal, which was asked
-	// for last at asked.
+	// progress is that of step, read last at progressAsked. missing has what steps waited for then; reported has
+	// the printed part of it.
+	progress          string
+	progressAsked     time.Time
+	missing, reported map[string]bool
+	// unrecorded is the last warning about events that are not in the journal, which was checked last at asked.
 	unrecorded string
 	asked      time.Time
-	// regains are those of an operator that was lost.
+	// regains counts the reconnects to an operator.
 	regains regains
 }
 
-// follow shows the action until it is over.
+// follow shows the events of the action until it is over.
 func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	f := &follower{
 		purger: p, action: admitted.Action, began: p.app.now(), last: admitted.FromSeq, doing: "waiting", lastNews: p.app.now(),
-		sign: &signOfLife{w: p.app.stderr, terminal: p.app.stderrTerminal}, told: map[string]bool{},
+		sign: &signOfLife{w: p.app.stderr, terminal: p.app.stderrTerminal}, reported: map[string]bool{},
 	}
 	if admitted.Resumed {
 		f.showPresent(ctx)
@@ -97,7 +95,7 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	}
 }
 
-// regain reaches who has the journal after the one that did the work was lost.
+// regain connects to the process that has the journal, after the one that did the work was lost.
 func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
 	if !f.besideCommand {
 		f.warn("lost the operator: %v", lost)
@@ -111,18 +109,18 @@ func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
 		if file, _ := f.inFile(ctx, err); file != nil {
 			return file, nil
 		}
-		return nil, fmt.Errorf("%s is not finished: %w; an operator goes on with it", f.action, err)
+		return nil, fmt.Errorf("%s is not finished: %w; an operator continues it", f.action, err)
 	case !f.besideCommand:
 		f.warn("an operator answers again")
 	}
 	return back, nil
 }
 
-// showPresent says why a resumed action does not go on, and knows the step that is under way.
+// showPresent prints why a resumed action waits, and finds its current step.
 func (f *follower) showPresent(ctx context.Context) {
 	status, err := f.backend.Status(ctx)
 	if err != nil {
-		f.warn("cannot tell what the action waits for: %v", err)
+		f.warn("cannot read what the action waits for: %v", err)
 		return
 	}
 	for _, action := range status.Actions {
@@ -141,7 +139,7 @@ func (f *follower) showPresent(ctx context.Context) {
 	}
 }
 
-// stream shows events until the action is over or the stream ends.
+// stream shows events until the action is over or the stream fails.
 func (f *follower) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan streamed)
@@ -197,13 +195,12 @@ func (f *follower) show(ctx context.Context, event journal.Event) {
 	text := strings.TrimPrefix(view.Sentence(f.app.words, decoded), view.Clean(f.action)+": ")
 	f.print("%8s  %s", words.Span(f.elapsed()), text)
 	if event.Type == journal.TypeActionHeld {
-		// A hint is never too long to be said again.
+		// A hint is never shortened when it repeats.
 		_, _ = fmt.Fprintln(f.app.stdout, "          it continues automatically when that is gone"+f.cancelHint(ctx))
 	}
 }
 
-// cancelHint says how to give the action up, or nothing if it cannot be, or if
-// nobody tells.
+// cancelHint says how to cancel the action; "" if it cannot be cancelled, or without an answer.
 func (f *follower) cancelHint(ctx context.Context) string {
 	status, err := f.backend.Status(ctx)
 	if err != nil {
@@ -217,15 +214,15 @@ func (f *follower) cancelHint(ctx context.Context) string {
 	return ""
 }
 
-// deferred reports whether all that is left of the action waits for something
-// that may take days, and if so says what becomes of it.
+// deferred reports whether the rest of the action only waits for something that may take days, and if so prints how
+// it continues.
 func (f *follower) deferred(ctx context.Context) bool {
-	if !f.waits || f.app.now().Sub(f.lastNews) < f.app.deferredPatience {
+	if !f.waits || f.app.now().Sub(f.lastNews) < f.app.deferredAfter {
 		return false
 	}
 	status, err := f.backend.Status(ctx)
 	if err != nil {
-		return false // the stream tells when the operator went away
+		return false // the stream reports a lost operator
 	}
 	for _, action := range status.Actions {
 		_, deferred := action.Deferred()
@@ -251,7 +248,7 @@ func (f *follower) elapsed() time.Duration {
 	return f.app.now().Sub(f.began).Round(100 * time.Millisecond)
 }
 
-// showSign shows a person that something goes on.
+// showSign shows that the command still runs.
 func (f *follower) showSign() {
 	doing := f.doing
 	if f.progress != "" {
@@ -260,25 +257,25 @@ func (f *follower) showSign() {
 	f.sign.show(fmt.Sprintf("%8s  … %s", words.Span(f.elapsed().Round(time.Second)), doing))
 }
 
-// conclude says how the action ended; only done is success.
+// conclude reports how the action ended; only OutcomeDone is success.
 func (f *follower) conclude() error {
 	if f.outcome.Outcome == journal.OutcomeDone {
 		f.print("node %s is purged, after %s", f.flags.node, words.Span(f.elapsed()))
 		if f.outcome.Reason != "" {
-			f.warn("warning: something was left alone: %s", f.outcome.Reason)
+			f.warn("warning: left unchanged: %s", f.outcome.Reason)
 		}
 		return nil
 	}
 	return fmt.Errorf("node %s is not purged: %s ended %s", f.flags.node, f.action, words.Ended(f.outcome.Outcome, f.outcome.Reason))
 }
 
-// interrupted says what becomes of the work.
+// interrupted prints how the work continues.
 func (f *follower) interrupted() error {
 	f.sign.clear()
 	if f.alone {
 		f.warn("interrupted; %s stays open, and the next purge-node or operator resumes it", f.action)
 	} else {
-		f.warn("interrupted; the operator goes on with %s; follow it with: ekco history --action %s --follow", f.action, f.action)
+		f.warn("interrupted; the operator continues %s; follow it with: ekco history --action %s --follow", f.action, f.action)
 	}
 	return exitError(exitFailed)
 }

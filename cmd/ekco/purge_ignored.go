@@ -8,12 +8,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// notCarried are the settings that a purge depends on and that a request does
-// not carry: whoever works has its own.
+// notCarried are settings that a purge depends on and that a request does not contain: the process that does the work
+// uses its own.
 var notCarried = []string{"certificates_dir", "kubeconfig"}
 
-// warnOfIgnored warns of what was given to this command and does not count,
-// because a process with another setting does the work.
+// warnOfIgnored warns of settings of this command that have no effect, because a process with other settings does the
+// work.
 func (p *purger) warnOfIgnored(ctx context.Context, cfg config.Config) {
 	if p.alone {
 		return
@@ -21,20 +21,19 @@ func (p *purger) warnOfIgnored(ctx context.Context, cfg config.Config) {
 	var theirs map[string]string
 	for _, key := range notCarried {
 		if !slices.Contains(cfg.Explicit, key) || key == "kubeconfig" && !p.flags.kubeconfig {
-			continue // a shell has KUBECONFIG for kubectl
+			continue // shells often set KUBECONFIG for kubectl
 		}
 		if theirs == nil {
 			theirs = p.settingsAtWork(ctx)
 		}
 		own := cfg.Redacted()[key]
 		if value, known := theirs[key]; known && value != own {
-			p.warn("warning: %s=%s does not count: the operator does the work, with its own %s=%s", key, own, key, value)
+			p.warn("warning: %s=%s has no effect: the operator does the work, with its own %s=%s", key, own, key, value)
 		}
 	}
 }
 
-// settingsAtWork returns the settings of the process that does the work; none if
-// they are not known.
+// settingsAtWork returns the settings of the process that does the work; none if they are unknown.
 func (p *purger) settingsAtWork(ctx context.Context) map[string]string {
 	started := journal.Query{Types: []journal.Type{journal.TypeOperatorStarted}, Reverse: true, Limit: 1}
 	for event, err := range p.backend.Events(ctx, started, false) {

@@ -14,8 +14,8 @@ func TestPurgeNodeWarnsOfSettingsThatTheOperatorHasOtherwise(t *testing.T) {
 	}))
 	d := newDesk(t, op)
 	d.expect(d.types("purge-node", "worker-2", "--certificates_dir=/pki"), exitDone, "",
-		"warning: certificates_dir=/pki does not count: the operator does the work, with its own certificates_dir=/etc/kubernetes/pki\n")
-	d.expect(d.types("purge-node", "worker-2", "--kubeconfig=/a"), exitDone, "", "warning: kubeconfig=/a does not count")
+		"warning: certificates_dir=/pki has no effect: the operator does the work, with its own certificates_dir=/etc/kubernetes/pki\n")
+	d.expect(d.types("purge-node", "worker-2", "--kubeconfig=/a"), exitDone, "", "warning: kubeconfig=/a has no effect")
 	d.env["KUBECONFIG"] = "/root/.kube/config"
 	d.expect(d.types("purge-node", "worker-2", "--certificates_dir=/etc/kubernetes/pki", "--maintain_rook_storage_nodes", "--rook_version=1.4.3"), exitDone, "", "")
 	if strings.Contains(d.errOut.String(), "warning") {

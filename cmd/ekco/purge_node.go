@@ -26,26 +26,24 @@ func newPurgeNodeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge-node NAME",
 		Short: "Remove a node from the cluster for good",
-		Long: `Removes a node from the cluster for good, and shows each step as it happens. The
-running operator does the work; it goes on if this command is interrupted or
-loses its terminal. Where no operator runs, this command does the work itself.
-An interrupted purge of the node is resumed.
+		Long: `Removes a node from the cluster for good, and shows each step. The running operator does
+the work; it continues if this command is interrupted or loses its terminal. If no operator
+runs, this command does the work itself. An interrupted purge of the node is resumed.
 
-A ready node is refused if too few others of its role would be left. Where a
-preflight warns, the command asks, but only on a terminal; elsewhere it goes on
-and records the warning. The purge of a ready node by somebody who could not be asked
-(no terminal, and no --yes) begins after ten seconds, in which "ekco cancel NAME"
-stops it before anything is done.
+EKCO refuses to purge a ready node if too few other nodes of its role would be left. If a
+preflight warns, the command asks on a terminal; without a terminal it continues and records
+the warning. Without a terminal and without --yes, the purge of a ready node begins after
+ten seconds; until then "ekco cancel NAME" stops it before anything is changed.
 
-A node that EKCO never saw, because its Node was deleted before, is purged if
-something of it is left in Rook, Ceph, etcd or kubeadm's ClusterStatus: the
-command shows what it found, and asks. A name of which nothing is left is an error.
+EKCO also purges a node that it never saw, because its Node was deleted before, if Rook,
+Ceph, etcd or kubeadm's ClusterStatus still have a part of it: the command shows what it
+found, and asks. If they have no part of it, that is an error.
 
-While Ceph does not answer, what needs Ceph waits until it does, however long that is;
-the rest is done, and the command ends with a warning.
+While Ceph does not answer, the steps that need Ceph wait until it does, however long that
+is. EKCO does the other steps, and the command ends with a warning.
 
-Nothing of a node that answers is destroyed before its OSDs have stopped. Until
-then "ekco cancel" puts its storage entry and its OSDs back.
+On a node that answers, EKCO destroys nothing before its OSDs have stopped. Until then
+"ekco cancel" restores its storage entry and its OSDs.
 
 Exit codes: 0 the node is purged, or only waits for Ceph; 1 refused, failed or not finished; 2 the
 command line or the configuration makes no sense.`,
@@ -59,9 +57,9 @@ command line or the configuration makes no sense.`,
 			return a.purgeNode(cmd, flags)
 		},
 	}
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print the plan, the captured facts and each preflight's answer, and change nothing")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print the plan, the captured facts and each preflight's result, and change nothing")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do not ask when a preflight warns")
-	cmd.Flags().BoolVar(&flags.force, "force", false, "go past preflights that may be forced, such as the minimum of ready nodes")
+	cmd.Flags().BoolVar(&flags.force, "force", false, "ignore preflights that can be forced, such as the minimum of ready nodes")
 	cmd.Flags().BoolVar(&flags.noWait, "no-wait", false, "return as soon as the purge is recorded; needs a running operator")
 	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
 	config.RegisterPurgeNodeFlags(cmd.Flags())
@@ -73,39 +71,39 @@ command line or the configuration makes no sense.`,
 type purgeFlags struct {
 	node, reason, output       string
 	dryRun, yes, force, noWait bool
-	// kubeconfig is set when one was named on the command line.
+	// kubeconfig is set if --kubeconfig was given.
 	kubeconfig bool
 }
 
-// purger carries one purge from the question to its end.
+// purger runs one purge from the question to its end.
 type purger struct {
 	app     *app
 	flags   purgeFlags
 	backend api.Backend
-	// alone is set when this process does the work.
+	// alone is set if this process does the work.
 	alone bool
-	// ended is closed when a ring of this process ended by itself.
+	// ended is closed when the ring of this process has ended early.
 	ended <-chan struct{}
-	// besideCommand is set when the work is done by a command of another process.
+	// besideCommand is set if the command of another process does the work.
 	besideCommand bool
-	// again reaches the operator again after it went away.
+	// again connects to the operator again after the connection was lost.
 	again func(ctx context.Context) (operator, error)
-	// recordedAs reads how an action is recorded in the file; see [app.recorded].
+	// recordedAs reads the state of an action from the file; see [app.recorded].
 	recordedAs func(ctx context.Context, action string) (file operator, over bool, err error)
-	// answered are the warnings that were shown, with what was said to each. It
-	// outlives the process that gave them: nothing is asked twice.
+	// answered has the warnings that were shown, with their answers. They stay when another process takes over, so
+	// that no question repeats.
 	answered []journal.ActionWarned
-	// subjectUID is the UID of the machine that was shown first under the name. No
-	// other is asked for, whoever does the work: it may have joined since.
+	// subjectUID is the UID of the node that was shown first. The command requests no other, since a new node may
+	// have joined with the same name.
 	subjectUID string
-	// prompt is where standard error goes through, to be held during a question.
+	// prompt is standard error, held back during a question.
 	prompt *promptOutput
-	// printed and warned are what standard output and standard error have said: each
-	// may be read without the other.
+	// printed and warned shorten what repeats on standard output and on standard error. There are two, since either
+	// may be read alone.
 	printed, warned view.Once
 }
 
-// purgeNode finds who does the work, and has it done.
+// purgeNode finds the process that does the work, and follows the purge there.
 func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 	if flags.output != "text" && !flags.dryRun {
 		return usagef("-o %s needs --dry-run; for the events of a purge see: ekco history --action ACTION --follow -o json", flags.output)
@@ -125,19 +123,19 @@ func (a *app) purgeNode(cmd *cobra.Command, flags purgeFlags) (err error) {
 		again:      func(ctx context.Context) (operator, error) { return a.reach(ctx, cfg) },
 		recordedAs: func(ctx context.Context, action string) (operator, bool, error) { return a.recorded(ctx, cfg, action) },
 	}
-	for range mostWorkers {
+	for range maxWorkers {
 		if err = p.runOnce(ctx, cfg, log); !errors.Is(err, errWorkerLeft) {
 			return err
 		}
-		p.warn("%v; looking for who does the work now", err)
+		p.warn("%v; looking for the process that continues", err)
 	}
 	return err
 }
 
-// mostWorkers is how many may leave their work before the command gives up.
-const mostWorkers = 5
+// maxWorkers is how many processes may end before the purge is done, until the command gives up.
+const maxWorkers = 5
 
-// runOnce has the purge done by whoever does the work now.
+// runOnce follows the purge in the process that does the work now.
 func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logger) (err error) {
 	release, err := p.engage(ctx, cfg, log)
 	if err != nil {
@@ -148,9 +146,8 @@ func (p *purger) runOnce(ctx context.Context, cfg config.Config, log *slog.Logge
 	return p.run(ctx, p.flags.request(cfg, !p.app.askable && !p.flags.yes))
 }
 
-// request returns what is asked for, unasked if nobody could be asked whether it is meant.
-// Minimums, and whether Rook is managed, count only if they were given to this command; else
-// the operator's own do.
+// request returns the request; unasked is set if no person could confirm it. Minimums, and whether EKCO manages Rook,
+// are in it only if they were given to this command; otherwise the operator's own apply.
 func (f purgeFlags) request(cfg config.Config, unasked bool) fsm.Request {
 	request := fsmnode.Request{
 		Kind: journal.ActionPurgeNode, Node: f.node, Reason: f.reason, Force: f.force, Actor: api.LocalActor(),
@@ -171,7 +168,7 @@ func (f purgeFlags) request(cfg config.Config, unasked bool) fsm.Request {
 // run explains, asks, requests and follows.
 func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	request.Costs = p.flags.dryRun
-	explained, err := patiently(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
+	explained, err := withNotice(ctx, p, "the preflights", func(ctx context.Context) (api.Explanation, error) {
 		return p.backend.Explain(ctx, request)
 	})
 	if errors.Is(err, fsm.ErrRefused) && !p.flags.dryRun {
@@ -201,7 +198,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		p.subjectUID = explained.Subject.UID
 	}
 	request.UID = p.subjectUID
-	admitted, err := patiently(ctx, p, "the purge to be recorded", func(ctx context.Context) (api.Admission, error) {
+	admitted, err := withNotice(ctx, p, "the purge to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)
 	})
 	switch {
@@ -215,7 +212,7 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	default:
 		p.print("%s: purging node %s", admitted.Action, p.flags.node)
 		if _, waits := explained.Plan.Step(purge.WaitForCancel); waits {
-			p.print("node %s is ready, and nobody was asked: nothing is done for %s; cancel it with: ekco cancel %s", p.flags.node, purge.TimeToCancel, p.flags.node)
+			p.print("node %s is ready, and no person confirmed the purge: it begins after %s; cancel it with: ekco cancel %s", p.flags.node, purge.TimeToCancel, p.flags.node)
 		}
 	}
 	if p.flags.noWait {
@@ -225,8 +222,8 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 	return p.follow(ctx, admitted)
 }
 
-// left returns errWorkerLeft for an error of a command that was asked as it
-// ended. An answer is an answer, whatever became of the one who gave it.
+// left returns errWorkerLeft for an error of a command that ended during the request. An answer stays as it is, even
+// if the command has ended since.
 func (p *purger) left(err error) error {
 	if !isAnswer(err) && p.besideCommand {
 		return fmt.Errorf("%w: %w", errWorkerLeft, err)
@@ -234,17 +231,17 @@ func (p *purger) left(err error) error {
 	return err
 }
 
-// refused has a refusal recorded, and returns it.
+// refused records the refusal at the worker, and returns it.
 func (p *purger) refused(ctx context.Context, request fsm.Request) error {
 	request.Refused = true
-	_, err := patiently(ctx, p, "the refusal to be recorded", func(ctx context.Context) (api.Admission, error) {
+	_, err := withNotice(ctx, p, "the refusal to be recorded", func(ctx context.Context) (api.Admission, error) {
 		return p.backend.Request(ctx, request)
 	})
 	return err
 }
 
-// ask shows what the preflights have against the purge. It asks only a person,
-// and only about what was not answered yet.
+// ask shows the warnings and objections of the preflights. It asks only on a terminal, and only about warnings that
+// have no answer yet.
 func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	var warned []journal.ActionWarned
 	refused := false
@@ -288,13 +285,13 @@ func (p *purger) ask(ctx context.Context, explained api.Explanation) error {
 	return nil
 }
 
-// verdictAbandon is the answer of a preflight that ends the purge before it has
-// begun. The purge is asked for all the same: that it was is on record then.
+// verdictAbandon is the verdict of a preflight that ends the purge before it begins. The command requests the purge
+// anyway, so that the request is recorded.
 const verdictAbandon = api.Verdict("abandon")
 
 // confirm asks, and returns an error unless the answer is yes.
 func (p *purger) confirm(ctx context.Context) error {
-	answer, err := p.prompt.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s all the same? [y/N] ", view.Clean(p.flags.node)))
+	answer, err := p.prompt.ask(ctx, p.app.stdin, fmt.Sprintf("Purge node %s anyway? [y/N] ", view.Clean(p.flags.node)))
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(ctx, ctx.Err(), "nothing was changed")
@@ -304,7 +301,7 @@ func (p *purger) confirm(ctx context.Context) error {
 	return fmt.Errorf("node %s is not purged: the question was not answered with yes; nothing was changed", p.flags.node)
 }
 
-// print prints a line. That nobody reads it must not end a purge.
+// print prints a line. It ignores errors, since a lost reader must not end a purge.
 func (p *purger) print(format string, args ...any) {
 	_, _ = fmt.Fprintln(p.app.stdout, p.printed.Shorten(view.Clean(fmt.Sprintf(format, args...))))
 }

@@ -56,7 +56,7 @@ func TestAPurgeThatLeftSomethingAloneSaysWhatAndSucceeds(t *testing.T) {
 	ended := journal.ActionEnded{Outcome: journal.OutcomeDone, Reason: "the etcd member is another node's"}
 	op.live[len(op.live)-1] = event(t, 13, purgeID, journal.TypeActionEnded, ended)
 	d := newDesk(t, op)
-	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "warning: something was left alone: "+ended.Reason)
+	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "warning: left unchanged: "+ended.Reason)
 }
 
 func TestPurgeNodeShowsEachStepAndSucceedsOnlyWhenDone(t *testing.T) {
@@ -287,7 +287,7 @@ func TestWhoJoinsAPurgeIsToldWhatThatOneWaitsFor(t *testing.T) {
 		})
 	}
 	d := newDesk(t, op)
-	d.app.deferredPatience = time.Minute
+	d.app.deferredAfter = time.Minute
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "own reason", "")
 	if strings.Contains(d.out.String()+d.errOut.String(), "another reason") {
 		t.Errorf("it says\n%s%s", d.out, d.errOut)
@@ -324,7 +324,7 @@ func TestAnInterruptedPurgeGoesOnWithoutThisCommand(t *testing.T) {
 	d := newDesk(t, op)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { <-op.followed; cancel() }()
-	d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "delete-node begins", "the operator goes on with "+purgeID)
+	d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "delete-node begins", "the operator continues "+purgeID)
 }
 
 func TestAPurgeIsFollowedAcrossARestartOfTheOperator(t *testing.T) {

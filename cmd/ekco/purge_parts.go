@@ -17,14 +17,13 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// outsideCalls are attrs what ceph and etcd took.
+// outsideCalls are called after each call to ceph and etcd.
 type outsideCalls struct {
 	ceph ceph.OnCommand
 	etcd etcd.OnCall
 }
 
-// timeCalls counts calls, and logs them for who wants to know where the time of
-// a purge went.
+// timeCalls counts and logs calls, to find out where a purge spends its time.
 func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 	logged := func(message string, count func(string, time.Duration, error)) func(string, time.Duration, error) {
 		return func(kind string, took time.Duration, err error) {
@@ -39,15 +38,15 @@ func timeCalls(metrics *api.Metrics, log *slog.Logger) outsideCalls {
 	return outsideCalls{ceph: logged("asked ceph", metrics.CephRan), etcd: logged("asked etcd", metrics.EtcdAnswered)}
 }
 
-// outside is what a purge reaches beyond the Kubernetes API.
+// outside has the clients of a purge beyond the Kubernetes API.
 type outside struct {
 	etcd etcd.Dial
 	rook rook.API
 	ceph ceph.API
 }
 
-// reachOutside returns clients, of which those that are not the Kubernetes API's are
-// told whether they only read. Nothing is sent before a purge.
+// reachOutside returns the clients; readOnly is for those that do not use the Kubernetes API. They send nothing
+// before a purge.
 func reachOutside(cfg config.Config, readOnly bool, restConfig *rest.Config, calls outsideCalls) (outside, error) {
 	installed, err := rook.NewClient(restConfig, rook.Options{UserAgent: "ekco/" + version.Get().Version})
 	if err != nil {
@@ -64,19 +63,18 @@ func cephOptions(readOnly bool, calls outsideCalls) ceph.Options {
 	return ceph.Options{OnCommand: calls.ceph, ReadOnly: readOnly, MaxAge: cephMaxAge}
 }
 
-// cephMaxAge is for how long an answer of Ceph does for what asks the same: a check, and the step
-// after it. Each question costs a purge some 50 ms, in which Ceph could change as well.
+// cephMaxAge is how long an answer of Ceph is reused, for a check and the step after it. Each question takes a purge
+// about 50 ms, in which Ceph could change as well.
 const cephMaxAge = 500 * time.Millisecond
 
-// afterProof is when a purge has surely asked whether its change is done, which is not to wait
-// for what others want to know then.
+// afterProof is when a purge has certainly verified its change: the observers must not delay that.
 const afterProof = time.Second
 
-// noticing also has somebody look when a host was removed from the CRUSH map, which nothing that
-// can be watched shows.
-func noticing(hosts *observers.Nudge, told ceph.OnCommand) ceph.OnCommand {
+// noticing also triggers the observers of Ceph's hosts after a host was removed from the CRUSH map, which EKCO cannot
+// watch.
+func noticing(hosts *observers.Nudge, report ceph.OnCommand) ceph.OnCommand {
 	return func(kind string, took time.Duration, err error) {
-		told(kind, took, err)
+		report(kind, took, err)
 		if kind == "osd crush rm" && err == nil {
 			time.AfterFunc(afterProof, hosts.Look)
 		}

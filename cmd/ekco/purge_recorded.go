@@ -11,15 +11,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// fileOperator is a journal's file in an operator's place.
+// fileOperator uses a journal's file instead of an operator.
 type fileOperator struct{ *offline.Backend }
 
-// Close implements operator. The file was only read: an error of closing it
-// loses nothing.
+// Close implements operator. The file was only read, so an error of closing it loses nothing.
 func (f fileOperator) Close() { _ = f.Backend.Close() }
 
-// recorded returns the journal's file if no operator holds it, and whether the
-// action is over in it.
+// recorded returns the journal's file if no operator holds it, and whether the action has ended in it.
 func (a *app) recorded(ctx context.Context, cfg config.Config, action string) (file operator, over bool, err error) {
 	backend, err := a.file(cfg)
 	if err != nil {
@@ -36,9 +34,9 @@ func (a *app) recorded(ctx context.Context, cfg config.Config, action string) (f
 	return file, over, nil
 }
 
-// successor reaches who has the journal after the one that did the work went
-// away: an operator that answers or, if that was a command, the file. An
-// operator comes back, and a reader of the file would be in its way.
+// successor connects to the process that has the journal after the worker was lost: an operator or, if the worker was
+// a command, the file. If it was an operator, it does not open the file, since the operator will return and need the
+// file.
 func (f *follower) successor(ctx context.Context) (operator, error) {
 	reached, err := f.again(ctx)
 	if f.besideCommand && errors.Is(err, api.ErrNoOperator) {
@@ -47,8 +45,8 @@ func (f *follower) successor(ctx context.Context) (operator, error) {
 	return reached, err
 }
 
-// inFile returns the journal's file if the work is over in it, errWorkerLeft if
-// nobody is going to finish it, and absent while somebody holds the file.
+// inFile returns the journal's file if the action has ended in it, errWorkerLeft if no process continues it, and
+// absent while a process holds the file.
 func (f *follower) inFile(ctx context.Context, absent error) (operator, error) {
 	file, over, err := f.recordedAs(ctx, f.action)
 	switch {

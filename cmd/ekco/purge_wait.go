@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// silence is how long a person is left without a sign of life.
+// silence is the longest time without output on a terminal.
 const silence = 2 * time.Second
 
-// answer is what a question led to.
+// answer is the result of a question.
 type answer[T any] struct {
 	value T
 	err   error
 }
 
-// patiently asks, and says every 2 s on a terminal, or once elsewhere, that the
-// answer is awaited. It returns only when the question has, which must heed ctx.
-func patiently[T any](ctx context.Context, p *purger, awaited string, ask func(context.Context) (T, error)) (T, error) {
+// withNotice calls ask, and prints that it waits: every 2 s on a terminal, otherwise once. It returns only when ask
+// has returned, so ask must stop when ctx ends.
+func withNotice[T any](ctx context.Context, p *purger, awaited string, ask func(context.Context) (T, error)) (T, error) {
 	answers := make(chan answer[T], 1)
 	go func() {
 		value, err := ask(ctx)
@@ -38,7 +38,7 @@ func patiently[T any](ctx context.Context, p *purger, awaited string, ask func(c
 	}
 }
 
-// interrupted returns the error of a question that was broken off by a signal.
+// interrupted replaces the error of a question that a signal interrupted.
 func interrupted(ctx context.Context, err error, consequence string) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("interrupted; %s", consequence)

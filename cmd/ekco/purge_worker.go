@@ -11,18 +11,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errWorkerLeft says that another command did the work, and ended before it.
+// errWorkerLeft is the error if another command did the work and ended before the purge was done.
 var errWorkerLeft = errors.New("the command that did the work has ended before it was done")
 
-// holderRetry is how often a process that holds the journal is looked for on
-// its socket.
+// holderRetry is how often to look for the process that holds the journal on its socket.
 const holderRetry = 100 * time.Millisecond
 
-// engage finds who does the work: an operator or another command that answers
-// on the socket, or else this process. A journal is held for a moment before
-// its holder listens, and after it has stopped to: that is waited for.
+// engage finds the process that does the work: an operator or another command that answers on the socket, or else
+// this process. It waits for a process that holds the journal but does not listen yet, or no longer.
 func (p *purger) engage(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
-	wait, cancel := context.WithTimeout(ctx, p.app.holderPatience)
+	wait, cancel := context.WithTimeout(ctx, p.app.holderTimeout)
 	defer cancel()
 	tick := time.NewTicker(holderRetry)
 	defer tick.Stop()
@@ -32,7 +30,7 @@ func (p *purger) engage(ctx context.Context, cfg config.Config, log *slog.Logger
 			return release, err
 		}
 		if !said {
-			p.warn("The journal is held by a process that does not listen on the socket next to it; waiting for it.")
+			p.warn("A process holds the journal and does not listen on the socket next to it; waiting for it.")
 		}
 		select {
 		case <-tick.C:
@@ -42,7 +40,7 @@ func (p *purger) engage(ctx context.Context, cfg config.Config, log *slog.Logger
 	}
 }
 
-// engageNow is one try of engage.
+// engageNow is one attempt of engage.
 func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Logger) (release func() error, err error) {
 	reached, err := p.app.reach(ctx, cfg)
 	switch {
@@ -57,7 +55,7 @@ func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Log
 		if err := p.app.free(ctx, cfg); errors.Is(err, journal.ErrLocked) {
 			return nil, err
 		}
-		return nil, usagef("--no-wait needs a running operator, and none listens on %s; leave it out, and this command does the work itself", cfg.Socket())
+		return nil, usagef("--no-wait needs a running operator, and no operator listens on %s; without --no-wait, this command does the work itself", cfg.Socket())
 	}
 	options := ringOptions{OneShot: true, Node: p.flags.node, DryRun: p.flags.dryRun}
 	backend, ended, stop, err := p.app.work(ctx, cfg, options, quieter(log, cfg))
@@ -67,15 +65,15 @@ func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Log
 	p.backend, p.ended, p.alone, p.besideCommand = backend, ended, true, false
 	p.app.unread.ends.Store(false)
 	if p.flags.dryRun {
-		p.warn("No operator runs; this command looks at the cluster itself, and changes nothing there.")
+		p.warn("No operator runs; this command reads the cluster itself, and changes nothing.")
 	} else {
 		p.print("No operator runs; this command does the work itself.")
 	}
 	return stop, nil
 }
 
-// servedByCommand reports whether it is a command that answers, which ends with
-// its work, and no operator. When in doubt it is an operator.
+// servedByCommand reports whether the process that answers is a command, which ends after its work, and not an
+// operator. Without a status it is taken for an operator.
 func servedByCommand(ctx context.Context, reached api.Backend) bool {
 	status, err := reached.Status(ctx)
 	return err == nil && !status.Operator.Running

@@ -63,7 +63,7 @@ var errHeld = fmt.Errorf("journal j: %w by pid 7", journal.ErrLocked)
 func TestAHolderThatDoesNotListenYetIsWaitedForAndThenFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, nil)
-		d.app.holderPatience = time.Minute
+		d.app.holderTimeout = time.Minute
 		d.dials(nil, nil, purging(t, journal.OutcomeDone))
 		began := d.works(nil, 2, errHeld)
 		d.expect(d.types("purge-node", "worker-2"), exitDone, "delete-node is done", "waiting for it")
@@ -76,7 +76,7 @@ func TestAHolderThatDoesNotListenYetIsWaitedForAndThenFollowed(t *testing.T) {
 func TestAHolderThatEndsIsWaitedForAndTheWorkDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, nil)
-		d.app.holderPatience = time.Minute
+		d.app.holderTimeout = time.Minute
 		d.works(purging(t, journal.OutcomeDone), 2, errHeld)
 		d.expect(d.types("purge-node", "worker-2"), exitDone, "does the work itself", "waiting for it")
 	})
@@ -155,7 +155,7 @@ func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
 	d.works(rest, 0, nil)
 	d.app.askable, d.app.stdin = true, &typing{answers: []string{"y\n", "yes\n"}}
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "warning: mind it (CephHealthy)")
-	if asked := strings.Count(d.errOut.String(), "Purge node worker-2 all the same?"); asked != 2 {
+	if asked := strings.Count(d.errOut.String(), "Purge node worker-2 anyway?"); asked != 2 {
 		t.Errorf("asked %d times, want once of each command:\n%s", asked, d.errOut)
 	}
 	want := []journal.ActionWarned{
@@ -181,7 +181,7 @@ func TestOnlyWhatTheSuccessorOfACommandWarnsOfAnewIsAsked(t *testing.T) {
 	d.works(rest, 0, nil)
 	d.app.stdin = &typing{answers: []string{"y\n", "yes\n"}}
 	d.expect(d.types("purge-node", "worker-2"), exitDone, "is purged", "")
-	if asked := strings.Count(d.errOut.String(), "Purge node worker-2 all the same?"); asked != 2 {
+	if asked := strings.Count(d.errOut.String(), "Purge node worker-2 anyway?"); asked != 2 {
 		t.Errorf("asked %d times, though the same preflight warns of something else:\n%s", asked, d.errOut)
 	}
 }
@@ -341,11 +341,11 @@ func TestAQuestionWaitsForAHolderThatDoesNotListenYet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDesk(t, nil)
 				d.holds()
-				d.app.holderPatience = time.Minute
+				d.app.holderTimeout = time.Minute
 				d.dials(nil, purging(t, journal.OutcomeDone))
 				d.expect(d.types(line...), exitDone, "", "")
 
-				d.app.holderPatience = 0
+				d.app.holderTimeout = 0
 				d.dials()
 				d.expect(d.types(line...), exitFailed, "", "which does not listen")
 			})

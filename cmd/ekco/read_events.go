@@ -8,13 +8,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// streamed is one event, or the end of a stream.
+// streamed is one event, or the error that ends a stream.
 type streamed struct {
 	event journal.Event
 	err   error
 }
 
-// readEvents hands over events as they come, and at last why there are no more.
+// readEvents passes on events as they arrive, and the error that ends the stream.
 func readEvents(ctx context.Context, backend api.Backend, query journal.Query, events chan<- streamed) {
 	hand := func(next streamed) bool {
 		select {

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// regains keeps who reaches an operator again, each time its events end, from doing so without
-// a pause or for ever: one that answers may still be unable to tell them.
+// regains limits how fast and how long a client reconnects after its event stream ends: an operator that answers may
+// still be unable to send events.
 type regains struct {
-	// come is how far whoever was told had come at the last loss, reached when an operator
-	// was reached after it, since when nothing came of that.
+	// come is the last event at the latest loss, reached the time of the latest reconnect, since the time of the last
+	// progress.
 	come           uint64
 	reached, since time.Time
 }
 
-// steady is how long the events of an operator must last that is not merely in the way.
+// steady is how long a stream must last to count as working.
 const steady = 10 * returnRetry
 
-// await reaches an operator again after the loss of one. Come is how far it was told until then.
+// await connects to an operator again after a loss; come is the last event so far.
 func (r *regains) await(ctx context.Context, come uint64, lost error, dial func(context.Context) (operator, error)) (operator, error) {
 	if err := r.rest(ctx, come, lost); err != nil {
 		return nil, err
@@ -29,20 +29,21 @@ func (r *regains) await(ctx context.Context, come uint64, lost error, dial func(
 	case errors.Is(err, errWorkerLeft):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("no operator came back within %s: %w", returnPatience, err)
+		return nil, fmt.Errorf("no operator returned within %s: %w", returnTimeout, err)
 	}
 	r.reached = time.Now()
 	return back, nil
 }
 
-// rest waits for a moment if the last operator told nothing, and gives up if none has for long.
+// rest waits for a moment if the last connection brought no event, and returns an error if none has for
+// returnTimeout.
 func (r *regains) rest(ctx context.Context, come uint64, lost error) error {
 	if come != r.come || time.Since(r.reached) >= steady {
 		r.come, r.since = come, time.Now()
 		return nil
 	}
-	if time.Since(r.since) >= returnPatience {
-		return fmt.Errorf("an operator answers, and for %s what happens could not be had of it: %w", returnPatience, lost)
+	if time.Since(r.since) >= returnTimeout {
+		return fmt.Errorf("the operator answers, but has sent no events for %s: %w", returnTimeout, lost)
 	}
 	select {
 	case <-time.After(returnRetry):

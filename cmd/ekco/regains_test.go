@@ -23,7 +23,7 @@ func TestAnOperatorThatAnswersAndTellsNothingIsAskedOnceASecondAndNotForEver(t *
 		for err == nil {
 			_, err = again.await(t.Context(), 7, lost, answers)
 		}
-		if took := time.Since(began); !errors.Is(err, lost) || took != returnPatience || dials != 121 {
+		if took := time.Since(began); !errors.Is(err, lost) || took != returnTimeout || dials != 121 {
 			t.Errorf("after %s and %d tries: %v", took, dials, err)
 		}
 	})

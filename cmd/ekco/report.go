@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// reportWindow is what a report is about when nobody says it.
+// reportWindow is the default time that a report covers.
 const reportWindow = 7 * 24 * time.Hour
 
 func newReportCommand(a *app) *cobra.Command {
@@ -20,11 +20,11 @@ func newReportCommand(a *app) *cobra.Command {
 		Use:   "report",
 		Short: "Write a page about what happened, for a browser",
 		Long: `Writes one page of HTML to standard output: the verdict, the states of each node and
-component over time, and what EKCO did, with steps, waits and causes. The page is whole
-in itself: it loads nothing, and can be mailed or kept.
+component over time, and what EKCO did, with steps, waits and causes. The page loads
+nothing from elsewhere, so it can be mailed or archived.
 
-It is about the last 7 days, unless --since says otherwise. Where no operator runs, it
-shows what the journal says.`,
+It covers the last 7 days, unless --since is given. If no operator runs, it shows what
+is in the journal.`,
 		Example: `  ekco report > report.html
   ekco report --node worker-2 --since 30d > worker-2.html`,
 		Args: noArgument,
@@ -69,11 +69,11 @@ func (a *app) report(cmd *cobra.Command, backend *connection, options view.Repor
 	return view.Report(a.stdout, status, backend.Events(ctx, journal.Query{Node: options.Node, Since: options.From}, false), options)
 }
 
-// gaps returns of which times nothing is known, since the journal lost its events. A journal
-// that was damaged mostly lacks its newest events too, which is one loss.
+// gaps returns the times for which the journal lost its events. A damaged journal usually lacks its newest events
+// too, which is one loss.
 func gaps(ctx context.Context, backend api.Backend, options view.ReportOptions) (lost []view.Gap, err error) {
-	told, err := losses(ctx, backend, options.From, options.Lookup)
-	for _, loss := range told {
+	found, err := losses(ctx, backend, options.From, options.Lookup)
+	for _, loss := range found {
 		gap := view.Gap{From: loss.From, Until: loss.At}
 		if i := len(lost) - 1; i >= 0 && lost[i].From.Equal(gap.From) {
 			lost[i] = gap

@@ -23,35 +23,34 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// ringOptions say what a ring is for.
+// ringOptions configure a ring.
 type ringOptions struct {
-	// OneShot is a ring that works on one node's purge because no operator
-	// runs: it decides nothing by itself and opens no network port.
+	// OneShot is a ring for one node's purge if no operator runs: it starts no actions automatically and opens no
+	// network port.
 	OneShot bool
-	// Node is the node a OneShot works on.
+	// Node is the node of a OneShot.
 	Node string
-	// DryRun lets nothing outside of the journal change.
+	// DryRun allows no change outside the journal.
 	DryRun bool
 }
 
-// readOnly reports whether nothing outside of the journal may change.
+// readOnly reports whether no change is allowed outside the journal.
 func (o ringOptions) readOnly(cfg config.Config) bool { return cfg.DryRun || o.DryRun }
 
-// terms are those on which its clients reach the Kubernetes API.
+// terms returns the terms for the clients of the Kubernetes API.
 func (o ringOptions) terms(cfg config.Config, unanswered func(error)) kube.Terms {
 	return kube.Terms{ReadOnly: o.readOnly(cfg), Unanswered: unanswered}
 }
 
-// startRing opens the journal and starts a ring with its socket and, unless it
-// is a OneShot, its network port. stop ends it in order and returns the error
-// that it ended with. done is closed when it has ended by itself.
+// startRing opens the journal and starts a ring with its socket and, unless it is a OneShot, its network port. stop
+// stops it in order and returns its error. done is closed when it has ended, also without stop.
 func startRing(ctx context.Context, cfg config.Config, options ringOptions, log *slog.Logger) (backend api.Backend, done <-chan struct{}, stop func() error, err error) {
 	if err := noticeSilence(); err != nil {
 		return nil, nil, nil, err
 	}
-	// client-go writes what it has to say to klog.
+	// client-go logs to klog.
 	klog.SetSlogLogger(log)
-	open := openPatiently
+	open := openWithRetries
 	if options.OneShot {
 		open = openAtOnce
 	}
@@ -84,10 +83,9 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	return running.Backend(archive{store}), ended, stop, nil
 }
 
-// noticeSilence makes the connection to the API server ask for a sign of life
-// after 5 s without any, and give up 5 s later. By default that takes 45 s, in
-// which a server that hangs looks like a quiet cluster. The signs are HTTP/2
-// pings, not requests. client-go takes the times from these variables only.
+// noticeSilence makes the client ping the API server (over HTTP/2) after 5 s without data, and give up 5 s later. By
+// default that takes 45 s, during which a server that hangs looks like a quiet cluster. client-go takes the times
+// from these variables only.
 func noticeSilence() error {
 	for _, name := range []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"} {
 		if _, set := os.LookupEnv(name); set {
@@ -136,12 +134,12 @@ func newClient(cfg config.Config, terms kube.Terms, metrics *api.Metrics) (*rest
 	return restConfig, client, err
 }
 
-// kubeOptions are those of the clients of the Kubernetes API.
+// kubeOptions returns the options of the clients of the Kubernetes API.
 func kubeOptions(cfg config.Config) kube.Options {
 	return kube.Options{Namespace: cfg.HostTaskNamespace, UserAgent: "ekco/" + version.Get().Version, NodeLabels: nodeLabels(cfg)}
 }
 
-// nodeLabels are the labels of nodes that the settings name.
+// nodeLabels returns the labels of nodes that the settings name.
 func nodeLabels(cfg config.Config) []string {
 	if label, _, _ := strings.Cut(cfg.RookStorageNodesLabel, "="); label != "" {
 		return []string{label}
@@ -149,7 +147,7 @@ func nodeLabels(cfg config.Config) []string {
 	return nil
 }
 
-// identity says who runs.
+// identity describes this process.
 func identity(cfg config.Config) journal.OperatorStarted {
 	host, err := os.Hostname()
 	if err != nil {
@@ -160,12 +158,11 @@ func identity(cfg config.Config) journal.OperatorStarted {
 	}
 }
 
-// service is something that runs until its context ends.
+// service runs until its context ends.
 type service func(ctx context.Context) error
 
-// listen opens the socket and the port now, so that a port in use is an error
-// at the start, and returns what serves them. A dry run for one node serves
-// nobody: what others ask for in earnest must not become a dry run too.
+// listen opens the socket and the port now, so that a port in use is an error at the start, and returns their
+// services. A dry run for one node has none: a request of another client must not become a dry run.
 func listen(ctx context.Context, cfg config.Config, options ringOptions, running *ring.Ring, store *bolt.Store, metrics *api.Metrics, log *slog.Logger) ([]service, error) {
 	if options.OneShot && options.DryRun {
 		return nil, nil

@@ -18,11 +18,11 @@ import (
 	rooksource "github.com/replicatedhq/ekco/observers/rook"
 )
 
-// cephInterval is how often Ceph is asked at most while nothing changes: each question starts
-// processes in the tools pod.
+// cephInterval is the shortest interval of polling Ceph while nothing changes: each poll starts processes in the
+// tools pod.
 const cephInterval = time.Minute
 
-// rookOf is what EKCO does about Rook's storage as nodes join.
+// rookOf returns the capability for Rook's storage.
 func rookOf(c cluster) ring.Capability {
 	custom, changes := rook.NewCustom(c.rooks), &rooksource.Changes{}
 	policy := rookPolicy(c.cfg)
@@ -51,7 +51,7 @@ func rookOf(c cluster) ring.Capability {
 	}
 }
 
-// rookPolicy returns the part of the settings that decisions about Rook's storage depend on.
+// rookPolicy returns the settings for decisions about Rook's storage.
 func rookPolicy(cfg config.Config) fsmrook.Policy {
 	policy := fsmrook.Policy{
 		UserManaged: cfg.RookStorageNodes != "",
@@ -65,7 +65,7 @@ func rookPolicy(cfg config.Config) fsmrook.Policy {
 	return policy
 }
 
-// rookPools are the custom resources with pools that EKCO looks after.
+// rookPools returns the custom resources with the pools that EKCO manages.
 func rookPools(cfg config.Config) []journal.Subject {
 	var pools []journal.Subject
 	for _, pool := range []struct{ kind, name string }{

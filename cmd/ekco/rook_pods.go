@@ -16,7 +16,7 @@ import (
 	rookpodssource "github.com/replicatedhq/ekco/observers/rookpods"
 )
 
-// rookPodsOf is what EKCO does about what Rook gives its pods.
+// rookPodsOf returns the capability for the settings of Rook's pods.
 func rookPodsOf(c cluster) ring.Capability {
 	pods, nudge, policy := rook.NewPods(c.rooks), &observers.Nudge{}, rookPodsPolicy(c.cfg)
 	return ring.Capability{
@@ -34,11 +34,10 @@ func rookPodsOf(c cluster) ring.Capability {
 	}
 }
 
-// lately is how old an answer may be that another source has got of an object that both look at
-// once in an interval: polls are spread.
+// lately is the longest age of a cached object that two sources read once in an interval: polls are spread.
 func lately(interval time.Duration) time.Duration { return interval + interval/4 }
 
-// rookPodsPolicy returns the part of the settings that decisions about Rook's pods depend on.
+// rookPodsPolicy returns the settings for decisions about Rook's pods.
 func rookPodsPolicy(cfg config.Config) fsmrookpods.Policy {
 	policy := fsmrookpods.Policy{Class: cfg.RookPriorityClass}
 	if !cfg.ReconcileCephCSIResources {

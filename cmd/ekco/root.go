@@ -26,15 +26,15 @@ func newRootCommand(a *app) *cobra.Command {
 		Use:   "ekco",
 		Short: "Keep a kURL cluster alive",
 		Long: `EKCO notices lost nodes, frees their pods, and removes dead nodes for good.
-Everything it sees, decides and does is in its journal first.
+It records everything that it sees, decides and does in its journal first.
 
-Every command talks to the running operator through the socket beside the
-journal (/var/lib/ekco/journal.sock for /var/lib/ekco/journal.db). Where no
-operator runs, commands read the journal's file themselves.
+Every command talks to the running operator through the socket next to the
+journal (/var/lib/ekco/journal.sock for /var/lib/ekco/journal.db). If no
+operator runs, commands read the journal's file.
 
 Exit codes: 0 done; 1 failed or refused; 2 the command line or the
 configuration makes no sense; 3, of "journal verify" alone, the file is not a
-journal of EKCO at all.`,
+journal of EKCO.`,
 		Example: `  ekco status
   ekco history --since 1h
   ekco purge-node worker-2`,
@@ -82,7 +82,7 @@ journal of EKCO at all.`,
 	return root
 }
 
-// checkLogLevel refuses a level that is none, also where nothing is logged.
+// checkLogLevel rejects an unknown level, even if the command logs nothing.
 func (a *app) checkLogLevel(cmd *cobra.Command, _ []string) error {
 	notSet := func(string) (string, bool) { return "", false }
 	_, err := config.Load(config.Sources{Env: notSet, Flags: cmd.Flags(), Only: []string{"log_level"}})

@@ -20,8 +20,8 @@ import (
 // kubelet is the unit that reads kubelet.conf.
 const kubelet = "kubelet.service"
 
-// kubeletPatience is how long the kubelet may take until it is active again.
-const kubeletPatience = time.Minute
+// kubeletTimeout is how long the kubelet may take until it is active again.
+const kubeletTimeout = time.Minute
 
 // envSystemBus is the variable that says where the host's D-Bus is, if not at its usual place.
 const envSystemBus = "DBUS_SYSTEM_BUS_ADDRESS"
@@ -114,7 +114,7 @@ func (a *app) setKubeconfigServer(ctx context.Context, etc string, names []strin
 	if err != nil {
 		return set, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, kubeletPatience)
+	ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
 	defer cancel()
 	host, unit, err := a.kubeletUnit(ctx)
 	if err != nil {
@@ -181,7 +181,7 @@ func (a *app) moveKubelet(ctx context.Context, etc string, names []string, serve
 		return set, fmt.Errorf("%s is not set, want the name of the node", hosttask.EnvNode)
 	}
 	restart := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, kubeletPatience)
+		ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
 		defer cancel()
 		host, unit, err := a.kubeletUnit(ctx)
 		if err != nil {
@@ -189,7 +189,7 @@ func (a *app) moveKubelet(ctx context.Context, etc string, names []string, serve
 		}
 		return errors.Join(unit.Restart(ctx), host.Close())
 	}
-	connected, cancel := context.WithTimeout(ctx, kubeletPatience)
+	connected, cancel := context.WithTimeout(ctx, kubeletTimeout)
 	defer cancel()
 	host, _, err := a.kubeletUnit(connected)
 	if err != nil {

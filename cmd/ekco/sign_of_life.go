@@ -8,11 +8,11 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/view"
 )
 
-// signOfLife is a terminal's last line, on which a person sees that something
-// goes on. It is overwritten, and gone when something is printed.
+// signOfLife is the last line of a terminal, which shows that the command still runs. It is overwritten, and removed
+// before other output.
 type signOfLife struct {
 	w io.Writer
-	// terminal is unset where nothing can be overwritten: nothing is shown there.
+	// terminal is unset if the output is not a terminal; then it shows nothing.
 	terminal bool
 
 	mu    sync.Mutex
@@ -21,14 +21,14 @@ type signOfLife struct {
 
 const eraseLine = "\r\x1b[K"
 
-// What is longer than the line is cut by the terminal: of a line that it wrapped only the
-// last part would be overwritten, and each second would leave the rest on the screen.
+// The terminal cuts lines that are too long. If it wrapped them, only the last part would be overwritten, and the
+// rest would stay on the screen each second.
 const (
 	cutLines  = "\x1b[?7l"
 	wrapLines = "\x1b[?7h"
 )
 
-// show puts the text in the place of the last one.
+// show replaces the line.
 func (s *signOfLife) show(text string) {
 	if !s.terminal {
 		return
@@ -44,7 +44,7 @@ func (s *signOfLife) clear() {
 	_ = s.away(func() error { return nil })
 }
 
-// away removes the line and runs f, which prints, while it is gone.
+// away removes the line and runs f, which may print.
 func (s *signOfLife) away(f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

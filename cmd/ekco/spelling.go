@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// spellFlags lets every flag of every command be written with dashes and with
-// underscores: keys have underscores, and people type dashes. Help shows the
-// spelling under which a flag was made.
+// spellFlags accepts every flag with dashes and with underscores: keys have underscores, and users type dashes. Help
+// shows the spelling with which a flag was declared.
 func spellFlags(cmd *cobra.Command) {
 	spellings := make(map[string]pflag.NormalizedName)
 	for at := cmd; at != nil; at = at.Parent() {

@@ -17,19 +17,18 @@ func newStatusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Show nodes, open actions, and why something waits",
-		Long: `The first line is the verdict: OK, WORKING with what EKCO does or waits for, or
-NEEDS YOU with what does not go on without a person, and the command that tells more.
-Then: every node's state and since when, the open actions and their step and what they
-wait for, what EKCO will do next by itself and what keeps it from that, pauses, safe
-mode, and the journal's size and position. Where no operator runs, it says so and shows
-what the journal says. A name narrows it to the node or thing of that name.
-Nodes that were purged or gone more than a day ago are left out of the table,
-unless --all is given, and more than ten things of a kind in the same state are counted.
-With -o wide, or --component, each is named and more is told of things that are no
-nodes; --component leaves out the others.
+		Long: `The first line is the verdict: OK; WORKING with what EKCO does or waits for; or NEEDS
+YOU with the problem that needs a person, and the command that explains it.
+Then: every node's state and since when, the open actions with their step and what they
+wait for, what EKCO will do next automatically and what prevents that, pauses, safe
+mode, and the journal's size and position. If no operator runs, it says so and shows
+what is in the journal. With a name it shows only the node or thing of that name.
+Nodes that were purged or gone more than a day ago are not in the table without --all.
+More than ten things of a kind in the same state are counted; -o wide and --component
+list each of them with details. --component shows nothing else.
 
-The exit code is 0 whatever the status is. With --check it is 0 for OK, 1 for WORKING,
-and 2 for NEEDS YOU and whenever the status cannot be had: for monitoring.`,
+The exit code is 0 whatever the status is. With --check, for monitoring, it is 0 for
+OK, 1 for WORKING, and 2 for NEEDS YOU and if the status cannot be read.`,
 		Example: `  ekco status
   ekco status worker-2
   ekco status --check
@@ -59,13 +58,13 @@ and 2 for NEEDS YOU and whenever the status cannot be had: for monitoring.`,
 			}))
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "let the exit code tell: 0 for OK, 1 for WORKING, 2 for NEEDS YOU")
+	cmd.Flags().BoolVar(&check, "check", false, "set the exit code: 0 for OK, 1 for WORKING, 2 for NEEDS YOU")
 	cmd.Flags().BoolVar(&all, "all", false, "also show nodes that were purged or gone more than a day ago")
-	cmd.Flags().StringVar(&component, "component", "", "only what is about this component: "+strings.Join(a.components(), ", "))
+	cmd.Flags().StringVar(&component, "component", "", "only this component: "+strings.Join(a.components(), ", "))
 	complete(cmd, "component", func(*cobra.Command) []string { return a.components() })
 	outputFlag(cmd, &output, "table", view.StatusFormats()...)
 	return cmd
 }
 
-// components returns what --component may be, sorted.
+// components returns the values of --component, sorted.
 func (a *app) components() []string { return slices.Sorted(slices.Values(a.words.Components())) }

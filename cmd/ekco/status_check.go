@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// Exit codes of "status --check". That of a status that cannot be had is exitNeedsYou: a
-// monitoring script shall not take silence for work in progress.
+// Exit codes of "status --check". A status that cannot be read has exitNeedsYou: monitoring must not take that for
+// work in progress.
 const (
 	exitWorking  = 1
 	exitNeedsYou = 2
@@ -18,7 +18,7 @@ const (
 
 var statusArgument = argument{is: "the name of a node or thing"}
 
-// checkExit returns the error with the exit code that tells the verdict, nil for OK.
+// checkExit returns an error with the exit code of the verdict; nil for OK.
 func checkExit(verdict api.Overall) error {
 	switch verdict {
 	case api.OverallOK:
@@ -29,20 +29,20 @@ func checkExit(verdict api.Overall) error {
 	return exitError(exitNeedsYou)
 }
 
-// unchecked is why there is no status to check.
+// unchecked is the error of a status that cannot be read.
 type unchecked struct{ error }
 
 func (e unchecked) Unwrap() error { return e.error }
 
-// checked marks an error of a command that was to check.
+// checked marks an error of "status --check".
 func checked(check bool, err error) error {
-	if _, told := errors.AsType[exitError](err); !check || err == nil || told {
+	if _, hasStatus := errors.AsType[exitError](err); !check || err == nil || hasStatus {
 		return err
 	}
 	return unchecked{err}
 }
 
-// knownName reports a name that the status does not tell of.
+// knownName returns an error for a name that is not in the status.
 func knownName(status api.Status, name string) error {
 	names := statusNames(status)
 	if name == "" || slices.Contains(names, name) {
@@ -51,7 +51,7 @@ func knownName(status api.Status, name string) error {
 	return fmt.Errorf("EKCO knows no node or thing %q (\"ekco status --all\" shows them)%s%w", name, didYouMean(fsm.Near(name, slices.Values(names))), api.Hidden(api.ErrNotFound))
 }
 
-// statusNames returns the names of what the status tells of, each once.
+// statusNames returns the names in the status, each once.
 func statusNames(status api.Status) []string {
 	var names []string
 	for _, node := range status.Nodes {

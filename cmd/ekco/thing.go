@@ -10,8 +10,7 @@ import (
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 )
 
-// readThing reads what a person calls a thing: KIND/NAME, where the name may have a
-// namespace of its own.
+// readThing reads KIND/NAME. The name may contain a namespace.
 func readThing(cmd *cobra.Command, text string) (api.ThingRequest, error) {
 	kind, name, found := strings.Cut(text, "/")
 	if !found || kind == "" || name == "" {
@@ -20,7 +19,7 @@ func readThing(cmd *cobra.Command, text string) (api.ThingRequest, error) {
 	return api.ThingRequest{Kind: kind, Name: name}, nil
 }
 
-// thingNames returns each thing that the status tells of, as KIND/NAME, once.
+// thingNames returns each KIND/NAME in the status once.
 func (a *app) thingNames(cmd *cobra.Command) []string { return thingNames(a.ask(cmd)) }
 
 func thingNames(status api.Status) []string {

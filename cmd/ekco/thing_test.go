@@ -114,7 +114,7 @@ func TestAThingIsExplained(t *testing.T) {
 		"Because:  of #1, at 2026-11-21T11:00:01Z: lamp hall is now {\"lit\":false}\n", "")
 	for _, want := range []string{
 		"light-hall-1", "ekco retry light-hall-1", "ekco cancel light-hall-1", "ekco history lamp/hall -o tree", "it is in use (Ladder)", "light lamp hall: Daylight: there is daylight",
-		"switch: somebody else undoes it; last set by light-hall-0 at 2026-11-21T12:00:00Z, and again at 2026-11-21T13:00:00Z",
+		"switch: another program keeps changing it; last set by light-hall-0 at 2026-11-21T12:00:00Z, next at 2026-11-21T13:00:00Z",
 		"light-hall-0: done; ekco history --action light-hall-0",
 	} {
 		if !strings.Contains(d.out.String(), want) {

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// withWarned is with for a command that reads, and may show too little: it says
-// on standard error if the journal cannot be written.
+// withWarned is with for a command that shows events: it warns on standard error if the journal cannot be written,
+// since the output may then be incomplete.
 func (a *app) withWarned(ctx context.Context, cmd *cobra.Command, use func(*connection) error) error {
 	return a.with(ctx, cmd, func(backend *connection) error {
 		if trouble := troubleOf(ctx, backend); trouble != "" {
@@ -24,8 +24,7 @@ func (a *app) withWarned(ctx context.Context, cmd *cobra.Command, use func(*conn
 	})
 }
 
-// troubleOf says that the journal cannot be written, since when and why; empty
-// if it can, or if nobody tells.
+// troubleOf says since when and why the journal cannot be written; "" if it can, or without a status.
 func troubleOf(ctx context.Context, backend api.Backend) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -34,9 +33,8 @@ func troubleOf(ctx context.Context, backend api.Backend) string {
 	return view.Unwritable(status.Journal, status.Now)
 }
 
-// watchTrouble says on standard error, until the function it returns is called,
-// when the journal cannot be written any more, and when it can again: whoever
-// follows it sees nothing meanwhile.
+// watchTrouble reports on standard error when the journal can no longer be written, and when it can again, until the
+// returned function is called: there are no events in that time.
 func (a *app) watchTrouble(ctx context.Context, backend api.Backend, sign *signOfLife) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -69,14 +67,14 @@ func (a *app) watchTrouble(ctx context.Context, backend api.Backend, sign *signO
 }
 
 const (
-	// troubleShows is how long an action must have been quiet before it is asked
-	// whether the journal can be written, and troubleAgain how often then.
+	// troubleShows is how long an action must be without events before the command checks whether the journal can be
+	// written; troubleAgain is the interval of further checks.
 	troubleShows = 2 * time.Second
 	troubleAgain = 5 * time.Second
 )
 
-// printTrouble says that an action is quiet because the journal cannot be written,
-// and what it has come to all the same: of that there is no event to show.
+// printTrouble prints that an action has no events because the journal cannot be written, and its result so far, for
+// which there is no event.
 func (f *follower) printTrouble(ctx context.Context) {
 	now := f.app.now()
 	if now.Sub(f.lastNews) < troubleShows || now.Sub(f.asked) < troubleAgain {
@@ -85,7 +83,7 @@ func (f *follower) printTrouble(ctx context.Context) {
 	f.asked = now
 	status, err := f.backend.Status(ctx)
 	if err != nil {
-		return // the stream tells when the operator went away
+		return // the stream reports a lost operator
 	}
 	trouble := view.Unwritable(status.Journal, status.Now)
 	if trouble == "" {
@@ -99,9 +97,9 @@ func (f *follower) printTrouble(ctx context.Context) {
 	what := status.Unrecorded[f.action]
 	switch {
 	case what != "":
-		what += ", and that is not recorded"
+		what += ", which is not recorded"
 	case f.step != "":
-		what = f.step + " has begun, and what came of it is not recorded"
+		what = f.step + " has begun, and its result is not recorded"
 	default:
 		what = "nothing more is recorded"
 	}
@@ -114,8 +112,7 @@ func (f *follower) printTrouble(ctx context.Context) {
 	f.print("          nothing more is done until it can; free space on its file system, or make it writable again: the purge continues automatically")
 }
 
-// refuseQuestion returns an error if nothing that a person answered could be
-// recorded.
+// refuseQuestion returns an error if an answer could not be recorded.
 func (p *purger) refuseQuestion(ctx context.Context) error {
 	if trouble := troubleOf(ctx, p.backend); trouble != "" {
 		return fmt.Errorf("node %s is not purged: %s; nothing was changed; free space on its file system, or make it writable again", p.flags.node, trouble)

@@ -100,14 +100,14 @@ func (d *desk) watching(text string) context.Context {
 func TestAPurgeThatGoesSilentOnAFullDiskSaysWhatHasHappenedAndIsNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, test := range []struct{ unrecorded, want string }{
-			{"delete-node is done", "delete-node is done, and that is not recorded: " + fullDisk},
-			{"", "delete-node has begun, and what came of it is not recorded: " + fullDisk},
+			{"delete-node is done", "delete-node is done, which is not recorded: " + fullDisk},
+			{"", "delete-node has begun, and its result is not recorded: " + fullDisk},
 		} {
 			op := onFullDisk(t)
 			op.status.Unrecorded = map[string]string{purgeID: test.unrecorded}
 			d := newDesk(t, op)
 			ctx := d.watching("free space on its file system")
-			d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "  "+test.want+"\n", "the operator goes on with "+purgeID)
+			d.expect(d.typesUntil(ctx, "purge-node", "worker-2"), exitFailed, "  "+test.want+"\n", "the operator continues "+purgeID)
 			if n := strings.Count(d.out.String(), fullDisk); n != 1 {
 				t.Errorf("says it %d times:\n%s", n, d.out)
 			}

@@ -10,20 +10,18 @@ import (
 	"time"
 )
 
-// unreadPatience is how long output may wait for somebody who takes it. Who scrolls back in a
-// pager lets it wait as well.
-const unreadPatience = time.Hour
+// unreadTimeout is how long a write of output may block. It is long because scrolling back in a pager blocks it too.
+const unreadTimeout = time.Hour
 
-// unread ends a command whose output nobody takes. When a client of "kubectl exec" is gone, its
-// command stays in EKCO's pod and is told nothing. Once the pipe is full, it would wait there for
-// ever, with its share of the memory that the pod may have.
+// unread ends a command whose output is not read. When a client of "kubectl exec" exits, its command stays in EKCO's
+// pod without notice. Once the pipe is full, it would wait there forever, and use memory of the pod.
 type unread struct {
-	// ends is set once the command may end: others do the work, if there is any.
+	// ends is set once the command may end: another process does the work, if there is any.
 	ends atomic.Bool
 	end  func()
 }
 
-// takenOutput is output that an [unread] looks after.
+// takenOutput is output whose writes [unread] limits.
 type takenOutput struct {
 	w     io.Writer
 	after time.Duration
@@ -45,16 +43,16 @@ func (o *takenOutput) Write(content []byte) (int, error) {
 	return n, err
 }
 
-// errReaderLeft tells a pipe of the output whose reader has left, as head does, from any other
-// that broke, such as the connection to an operator that ends.
+// errReaderLeft is the error of output whose reader has exited, like head. Other pipes can break too, such as the
+// connection to an operator.
 var errReaderLeft = errors.New("the reader closed the output")
 
-// endUnread ends the process. Where standard error is read, it says so.
+// endUnread ends the process, with a message on standard error if that is read.
 func endUnread() {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		_, _ = fmt.Fprintf(os.Stderr, "ekco: nobody has taken the output for %s, so this command ends; an operator that was asked for something goes on\n", unreadPatience)
+		_, _ = fmt.Fprintf(os.Stderr, "ekco: nothing has read the output for %s, so this command ends; the operator continues its requests\n", unreadTimeout)
 	}()
 	select {
 	case <-said:

@@ -17,8 +17,8 @@ func TestACommandEndsWhoseOutputNobodyTakes(t *testing.T) {
 		reader, writer := io.Pipe()
 		by := &unread{end: func() { ended = time.Since(began); _ = writer.Close() }}
 		by.ends.Store(true)
-		_, err := (&takenOutput{writer, unreadPatience, by}).Write([]byte("a line\n"))
-		if err == nil || ended != unreadPatience {
+		_, err := (&takenOutput{writer, unreadTimeout, by}).Write([]byte("a line\n"))
+		if err == nil || ended != unreadTimeout {
 			t.Errorf("it ended after %s, %v", ended, err)
 		}
 		_ = reader.Close()
@@ -28,13 +28,13 @@ func TestACommandEndsWhoseOutputNobodyTakes(t *testing.T) {
 // TestACommandStaysWhoseOutputIsTakenOrThatWorksItself: a slow reader is a reader, and nobody
 // else goes on with what an operator, or a command without one, does.
 func TestACommandStaysWhoseOutputIsTakenOrThatWorksItself(t *testing.T) {
-	for name, late := range map[string]time.Duration{"taken": unreadPatience - time.Second, "works itself": 2 * unreadPatience} {
+	for name, late := range map[string]time.Duration{"taken": unreadTimeout - time.Second, "works itself": 2 * unreadTimeout} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reader, writer := io.Pipe()
 				by := &unread{end: func() { t.Error("it is ended") }}
 				by.ends.Store(name == "taken")
-				output := &takenOutput{writer, unreadPatience, by}
+				output := &takenOutput{writer, unreadTimeout, by}
 				go func() {
 					for range 3 {
 						time.Sleep(late)
@@ -46,7 +46,7 @@ func TestACommandStaysWhoseOutputIsTakenOrThatWorksItself(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				time.Sleep(2 * unreadPatience)
+				time.Sleep(2 * unreadTimeout)
 			})
 		})
 	}

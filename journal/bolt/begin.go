@@ -15,24 +15,20 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// What is set aside by [Begin] has the journal's name, one of these, whose it is
-// and the time.
+// The name that [Begin] gives a file: the journal's name, one of these, the file's cluster, and the time.
 const (
 	foreignSuffix  = ".of-cluster-"
 	unknownSuffix  = ".not-a-journal-"
 	asideFilesKept = 3
 )
 
-// Begin begins a new journal in the place of a file that is not the journal of
-// the cluster with this UID: a sound journal of another cluster, or a file with no
-// trace of a journal in it or beside it. That file is set aside under a name that
-// says whose it is, PATH.of-cluster-<UID>-<UTC time> or PATH.not-a-journal-<UTC
-// time>, and the new journal says so in its second event. Of files that were set
-// aside like this the newest three stay.
+// Begin creates a new journal in the place of a file that is not the journal of the cluster with this UID: an intact
+// journal of another cluster, or a file without any trace of a journal in it or next to it. It renames that file to
+// PATH.of-cluster-<UID>-<UTC time> or PATH.not-a-journal-<UTC time>, and records that in the second event of the new
+// journal. Of the files renamed like this, the newest three stay.
 //
-// Any other file is left alone, and so is what is no file; the error says what it
-// is. Begin is for who cannot be wrong about path and cluster: the operator in its
-// own pod.
+// It changes no other file, and nothing that is not a regular file; the error says what it is. Use it only where path
+// and cluster are certainly right: for the operator in its own pod.
 func Begin(ctx context.Context, path string, options Options, clusterUID string) (journal.JournalReplaced, error) {
 	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
@@ -47,10 +43,10 @@ func Begin(ctx context.Context, path string, options Options, clusterUID string)
 	return replaced, files.Release(lock, false)
 }
 
-// begin expects the lock to be held. Killed anywhere, it leaves the old file at
-// path, or the new journal and the old file set aside.
+// begin expects that the lock is held. If it is killed, either the old file is still at path, or the new journal is,
+// with the old file renamed.
 func begin(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (journal.JournalReplaced, error) {
-	found, prefix, err := strange(ctx, path, options, clusterUID, around)
+	found, prefix, err := foreignFile(ctx, path, options, clusterUID, around)
 	if err != nil {
 		return found, err
 	}
@@ -76,16 +72,15 @@ func begin(ctx context.Context, path string, options Options, clusterUID string,
 	return found, nil
 }
 
-// strange says why the file at path is not the journal of the cluster, and how the
-// name under which it is set aside goes on.
-func strange(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (found journal.JournalReplaced, prefix string, err error) {
+// foreignFile says why the file at path is not the journal of the cluster, and returns the suffix of its new name.
+func foreignFile(ctx context.Context, path string, options Options, clusterUID string, around rescue.Surroundings) (found journal.JournalReplaced, prefix string, err error) {
 	if _, err := files.Regular(path); err != nil {
 		return found, "", fmt.Errorf("%s: %w", path, err)
 	}
 	report, problem := rescue.Inspect(ctx, path, options.reading())
 	switch err := around.Judge(path, options.OwnPath, problem); {
 	case errors.Is(err, journal.ErrNotAJournal):
-		found.Problem = "nothing in it is of a journal"
+		found.Problem = "it has nothing of a journal"
 		if errors.Is(problem, rescue.ErrBlank) {
 			found.Problem = rescue.ErrBlank.Error()
 		}
@@ -93,7 +88,7 @@ func strange(ctx context.Context, path string, options Options, clusterUID strin
 	case err != nil:
 		return found, "", err
 	case report.ClusterUID == "" || clusterUID == "" || report.ClusterUID == clusterUID:
-		return found, "", fmt.Errorf("%s is journal %s of cluster %q, and this is cluster %q: it stays", path, report.JournalID, report.ClusterUID, clusterUID)
+		return found, "", fmt.Errorf("%s is journal %s of cluster %q, and this is cluster %q: EKCO leaves it unchanged", path, report.JournalID, report.ClusterUID, clusterUID)
 	}
 	stat, err := statOf(ctx, path)
 	return journal.JournalReplaced{
@@ -112,8 +107,7 @@ func statOf(ctx context.Context, path string) (journal.Stat, error) {
 	return stat, errors.Join(err, store.Close())
 }
 
-// inName leaves of a UID what can be a part of a file's name. Those of Kubernetes
-// stay as they are.
+// inName makes a UID a valid part of a file's name. UIDs of Kubernetes do not change.
 func inName(uid string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
@@ -123,11 +117,11 @@ func inName(uid string) string {
 	}, uid[:min(len(uid), 64)])
 }
 
-// asideNames are the ends of the names that [Begin] gives.
+// asideNames matches the suffixes that [Begin] gives.
 var asideNames = regexp.MustCompile(`^\.(?:of-cluster-[0-9A-Za-z_-]+|not-a-journal)-([0-9]{8}T[0-9]{6}Z(?:-[0-9]+)?)$`)
 
-// forget removes files that were set aside, but for the one that was now and the
-// newest of the others. What cannot be removed is left: it does no harm.
+// forget removes files that Begin has renamed, except the one of now and the newest of the others. It ignores errors,
+// since such files do no harm.
 func forget(path, now string) {
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	type aside struct{ name, at string }

@@ -15,10 +15,9 @@ import (
 
 const compactTxBytes = 4 << 20
 
-// Compact copies the journal into a new file without free pages, which then
-// takes the place of the old one, and returns both sizes in bytes. Appends and
-// other writes wait meanwhile; reads go on. It needs as much free disk space as
-// the journal has content.
+// Compact copies the journal into a new file without free pages, which replaces the old one, and returns both sizes
+// in bytes. Appends and other writes wait until then; reads continue. It needs as much free disk space as the
+// journal's content.
 func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	err = s.submit(ctx, &write{exclusive: func() error {
 		before, after, err = s.compact()
@@ -39,7 +38,7 @@ func (s *Store) compact() (before, after int64, err error) {
 		return 0, 0, fmt.Errorf("%w: %w", journal.ErrUnwritable, errors.Join(err, os.Remove(fresh)))
 	}
 	if err := rescue.Sound(fresh); err != nil {
-		return 0, 0, errors.Join(fmt.Errorf("the copy is not sound, the journal was left as it is: %w", err), os.Remove(fresh))
+		return 0, 0, errors.Join(fmt.Errorf("the copy is damaged, and the journal is unchanged: %w", err), os.Remove(fresh))
 	}
 	if err := s.swap(fresh); err != nil {
 		return 0, 0, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
@@ -48,8 +47,8 @@ func (s *Store) compact() (before, after int64, err error) {
 	return before, after, err
 }
 
-// swap puts the new file in the old one's place while nobody uses either. If the
-// new one cannot be opened, the next write tries again.
+// swap replaces the old file while no other goroutine uses it. If the new one cannot be opened, the next write
+// retries that.
 func (s *Store) swap(fresh string) error {
 	s.file.Lock()
 	defer s.file.Unlock()

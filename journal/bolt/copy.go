@@ -9,11 +9,9 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-// CopyFile writes the file as it is on disk, damage included, to another path,
-// with mode 0600. Appends go on meanwhile; the copy ends with the last event
-// that was appended before the call, or a later one. It is meant for checking a
-// journal that is in use: verify the copy. Copying does not stop when ctx ends
-// under way.
+// CopyFile copies the file, with any damage, to another path with mode 0600. Appends continue; the copy ends with the
+// last event before the call, or a later one. Verify such a copy to check a journal that is in use. It ignores ctx
+// once copying has begun.
 func (s *Store) CopyFile(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("copy journal %s: %w", s.path, err)

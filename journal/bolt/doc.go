@@ -5,7 +5,6 @@
 // append, its index block and the new end of the journal are one bbolt
 // transaction; everything that replaces the file does so by rename.
 //
-// Package rescue verifies a file before it is opened here, and repairs what is
-// damaged. Both know by internal/layout what is in the file, and by internal/files
-// which files there are.
+// Package rescue verifies a file before this package opens it, and repairs damage. Both use internal/layout for the
+// content of the file, and internal/files for the files' names.
 package bolt

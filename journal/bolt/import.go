@@ -19,19 +19,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// ErrNotOfThisJournal is returned when an export does not fit the journal it is
-// imported into.
+// ErrNotOfThisJournal is returned if an export does not fit into the journal.
 var ErrNotOfThisJournal = errors.New("export does not belong to this journal")
 
-// Import puts the events of an export (NDJSON, compressed or not) back into the
-// gaps that retention left, and records that as journal.imported, which it
-// returns. Events that are there already are passed over. from is what the record
-// names as their origin, where that is not file itself; else it is empty.
+// Import writes the events of an export (NDJSON, compressed or not) back into the gaps of retention, and records that
+// as journal.imported, which it returns. It skips events that the journal has. from is the origin in that record; if
+// it is empty, that is file.
 //
-// Every event must chain to the one before it, and the events of a gap must be
-// complete and lead to the hash the journal remembers; otherwise the error wraps
-// [ErrNotOfThisJournal], or [journal.ErrDamaged] for a line that is not what it
-// was, and nothing was imported. Followers do not see imported events.
+// Every event must chain to the one before it, and the events of a gap must be complete and end with the hash in the
+// journal. Otherwise the error wraps [ErrNotOfThisJournal], or [journal.ErrDamaged] for a changed line, and nothing
+// is imported. Followers do not see imported events.
 func (s *Store) Import(ctx context.Context, file, from string) (journal.JournalImported, error) {
 	imported := journal.JournalImported{File: cmp.Or(from, file)}
 	err := s.eachOf(ctx, file, func(placed) error { return nil })
@@ -49,16 +46,16 @@ func (s *Store) Import(ctx context.Context, file, from string) (journal.JournalI
 	return imported, nil
 }
 
-// placed is a record of an export and where it belongs.
+// placed is a record of an export and its place.
 type placed struct {
 	record []byte
 	event  journal.Event
-	// there is set when the journal has the record.
+	// there is set if the journal has the record.
 	there bool
 	gap   layout.Gap
 }
 
-// eachOf checks the records of an export one after the other.
+// eachOf checks the records of an export one by one.
 func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) error) error {
 	var end layout.Head
 	var open layout.Gap
@@ -74,7 +71,7 @@ func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) erro
 			return err
 		}
 		if open.Last > end.Seq && next.event.Seq != end.Seq+1 {
-			return fmt.Errorf("it ends at %d within the gap to %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
+			return fmt.Errorf("the export ends at %d within the gap to %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
 		}
 		end, open = layout.Head{Seq: next.event.Seq, Hash: next.event.Hash}, next.gap
 		if err := visit(next); err != nil {
@@ -82,7 +79,7 @@ func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) erro
 		}
 	}
 	if open.Last > end.Seq {
-		return fmt.Errorf("it ends at %d within the gap to %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
+		return fmt.Errorf("the export ends at %d within the gap to %d: %w", end.Seq, open.Last, ErrNotOfThisJournal)
 	}
 	return nil
 }
@@ -105,7 +102,7 @@ func (s *Store) place(end layout.Head, line []byte) (p placed, err error) {
 		if stored := t.Records.Get(layout.Key(seq)); stored != nil {
 			p.there = true
 			if !bytes.Equal(stored, line) {
-				return fmt.Errorf("event %d is another one here: %w", seq, ErrNotOfThisJournal)
+				return fmt.Errorf("event %d differs from the journal's: %w", seq, ErrNotOfThisJournal)
 			}
 			return nil
 		}
@@ -121,7 +118,7 @@ func (p *placed) fits(t layout.Tables, end layout.Head) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("event %d lies beyond the journal's end: %w", seq, ErrNotOfThisJournal)
+		return fmt.Errorf("event %d is after the journal's end: %w", seq, ErrNotOfThisJournal)
 	}
 	p.gap = missing
 	if end.Seq+1 != seq {
@@ -138,7 +135,7 @@ func (p *placed) fits(t layout.Tables, end layout.Head) error {
 	return nil
 }
 
-// endBefore returns what event seq follows, from the journal.
+// endBefore returns the event before seq, from the journal.
 func endBefore(t layout.Tables, seq uint64) (layout.Head, error) {
 	record := t.Records.Get(layout.Key(seq - 1))
 	if record == nil {
@@ -149,13 +146,13 @@ func endBefore(t layout.Tables, seq uint64) (layout.Head, error) {
 		if ok && before.Last == seq-1 {
 			return layout.Head{Seq: seq - 1, Hash: before.LastHash}, nil
 		}
-		return layout.Head{}, fmt.Errorf("it begins with event %d, within a gap: %w", seq, ErrNotOfThisJournal)
+		return layout.Head{}, fmt.Errorf("the export begins with event %d, within a gap: %w", seq, ErrNotOfThisJournal)
 	}
 	hash, err := journal.RecordHash(record)
 	return layout.Head{Seq: seq - 1, Hash: hash}, err
 }
 
-// fill writes the missing events, a block's worth in a transaction.
+// fill writes the missing events, one block per transaction.
 func (s *Store) fill(ctx context.Context, file string, imported *journal.JournalImported) error {
 	var batch []placed
 	flush := func() error {
@@ -185,7 +182,7 @@ func (s *Store) fill(ctx context.Context, file string, imported *journal.Journal
 	return errors.Join(err, flush())
 }
 
-// restore puts events of one block back, and shrinks their gaps from the front.
+// restore writes events of one block, and shrinks their gaps from the front.
 func restore(a *layout.Appender, batch []placed) error {
 	for _, p := range batch {
 		seq := p.event.Seq
@@ -242,7 +239,7 @@ func lines(name string) iter.Seq2[[]byte, error] {
 func unzipped(input *bufio.Reader) (*bufio.Reader, error) {
 	magic, err := input.Peek(2)
 	if err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		return input, nil // what it is, the first line will show
+		return input, nil // reading the first line will show what it is
 	}
 	zipped, err := gzip.NewReader(input)
 	if err != nil {

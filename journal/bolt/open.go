@@ -17,37 +17,31 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// Options say how to open a journal.
+// Options configure the opening of a journal.
 type Options struct {
-	// ReadOnly opens for inspection. Several readers may share a journal that
-	// no EKCO is writing.
+	// ReadOnly opens for reading. Several readers may share a journal while no EKCO writes it.
 	ReadOnly bool
-	// Child is the program, with its first arguments, that runs [rescue.Child] with
-	// the arguments that follow. When it is set, damaged files are read only in
-	// that process, so that nothing in them can bring this one down.
+	// Child is the command line, to which arguments are added, that runs [rescue.Child]. If it is set, only that
+	// process reads damaged files, so that they cannot crash this one.
 	Child []string
-	// OwnPath says that the path is the journal's beyond doubt, as it is in the
-	// operator's own pod. Where there was a journal, a file in which nothing of it
-	// is left is then not somebody else's, but what became of it.
+	// OwnPath says that only EKCO uses the path, as in the operator's own pod. If there was a journal, a file without
+	// any trace of it is then its remains, and not another program's file.
 	OwnPath bool
-	// Patience is added to the time that the process may take.
+	// Patience is added to the timeout of the process.
 	Patience time.Duration
 	// Now replaces the clock, for tests.
 	Now func() time.Time
 }
 
-const ownDirectory = "EKCO needs a directory it may write, with mode 0700 and of its own user"
+const ownDirectory = "EKCO needs a writable directory with mode 0700 that its own user owns"
 
-// Open opens the journal at path, and creates it, with its directory, when
-// there is none. The whole file is verified first; that ends when ctx does.
+// Open opens the journal at path, and creates it, with its directory, if there is none. It verifies the whole file
+// first, until ctx ends.
 //
-// The error wraps [journal.ErrLocked] when another process has the journal,
-// [journal.ErrDamaged] when verification failed (see [OpenOrSalvage]),
-// [journal.ErrUnverified] when it could not be verified,
-// [journal.ErrNotAJournal] when the file is something else, or has no content
-// and nothing beside it says that a journal was there,
-// [journal.ErrOtherFormat] when a newer EKCO wrote it, and
-// [journal.ErrUnwritable] when it cannot be created.
+// The error wraps [journal.ErrLocked] if another process has the journal, [journal.ErrDamaged] if verification failed
+// (see [OpenOrSalvage]), [journal.ErrUnverified] if the file could not be verified, [journal.ErrNotAJournal] if it is
+// another file, or has no content and no file next to it shows that there was a journal, [journal.ErrOtherFormat] if
+// a newer EKCO wrote it, and [journal.ErrUnwritable] if it cannot be created.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)
@@ -61,7 +55,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	return store, nil
 }
 
-// prepare makes the directory and takes the lock.
+// prepare creates the directory and takes the lock.
 func prepare(path string, options Options) (*os.File, error) {
 	if !options.ReadOnly {
 		if err := os.MkdirAll(filepath.Dir(path), files.DirectoryMode); err != nil {
@@ -78,8 +72,7 @@ func prepare(path string, options Options) (*os.File, error) {
 	return lock, nil
 }
 
-// openLocked expects the lock to be held. Until the file is known to be a
-// journal, nothing is changed.
+// openLocked expects that the lock is held. It changes nothing until the file is known to be a journal.
 func openLocked(ctx context.Context, path string, options Options, lock *os.File, around rescue.Surroundings) (*Store, error) {
 	exists, err := files.Regular(path)
 	switch {
@@ -103,8 +96,7 @@ func openLocked(ctx context.Context, path string, options Options, lock *os.File
 	return start(path, options, lock)
 }
 
-// tidy brings a journal's directory to where an EKCO that was killed would have
-// brought it: what was not finished goes, and the names that were given are durable.
+// tidy cleans up after an EKCO that was killed: it removes unfinished files, and makes the names durable.
 func tidy(path string) error {
 	if err := files.RemoveUnfinished(path); err != nil {
 		return err
@@ -140,8 +132,7 @@ func createIfMissing(path string, options Options) error {
 	return nil
 }
 
-// create builds a whole journal, with what shall follow its first event. It is
-// for a file that gets its own name afterwards.
+// create writes a complete journal, with more events after its first one. The caller then gives the file its name.
 func create(path string, now func() time.Time, rest ...journal.Draft) error {
 	id := layout.NewIdentity()
 	db, err := files.OpenDB(path, false)
@@ -181,7 +172,7 @@ func (o Options) clock() func() time.Time {
 	return o.Now
 }
 
-// reading is how the file is read before it is known to be sound.
+// reading returns the options to read the file before it is verified.
 func (o Options) reading() rescue.Options {
 	return rescue.Options{Child: o.Child, Patience: o.Patience, Now: o.clock()}
 }

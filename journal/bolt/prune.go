@@ -16,19 +16,19 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-// PruneOptions limit the exports beside the journal, and in the same way the damaged files.
+// PruneOptions limit the exports next to the journal, and the damaged files in the same way.
 type PruneOptions struct {
-	// Before is the age limit: older files leave.
+	// Before is the age limit: older files are removed.
 	Before time.Time
-	// MaxBytes is how much the files of one kind may have together. Zero is no limit.
+	// MaxBytes is the maximum size of all files of one kind. Zero is no limit.
 	MaxBytes int64
 }
 
-// Prune removes exports and damaged files beside the journal: of each kind those with the lowest
-// numbers in their names, never the one with the highest.
+// Prune removes exports and damaged files next to the journal: of each kind those with the lowest numbers in their
+// names, never the one with the highest.
 //
-// A removal is recorded as journal.pruned before it happens. Interrupted between the two, the file
-// is still there, and the next Prune records and removes it again.
+// It records a removal as journal.pruned before it happens. If it is interrupted between the two, the file still
+// exists, and the next Prune records and removes it again.
 func (s *Store) Prune(ctx context.Context, options PruneOptions) error {
 	exports, err := s.aside(files.ExportBase(s.path), exportEnds, 2, 1, 3)
 	damaged, damagedErr := s.aside(s.path+files.DamagedSuffix, damagedEnds, 1, 2, 3)
@@ -57,7 +57,7 @@ func (s *Store) prune(ctx context.Context, leaving []asideFile) error {
 	return files.SyncDirectory(filepath.Dir(s.path))
 }
 
-// leaving returns the first of the files, which are in order, that may not stay.
+// leaving returns the files to remove; found is in order.
 func (o PruneOptions) leaving(found []asideFile) []asideFile {
 	var bytes int64
 	for _, file := range found {
@@ -79,15 +79,14 @@ type asideFile struct {
 	numbers []uint64
 }
 
-// What follows the journal's name in those of its files; no file of another journal fits.
+// The suffixes of the journal's own files; they match no file of another journal.
 var (
 	exportEnds  = regexp.MustCompile(`^-(\d{1,19})-(\d{1,19})(?:\.(\d{1,19}))?\.ndjson\.gz$`)
 	damagedEnds = regexp.MustCompile(`^(\d{8})T(\d{6})Z(?:-(\d{1,19}))?$`)
 )
 
-// aside returns the files that are named base and one of ends, the oldest first: order are the
-// groups of ends by their weight. It leaves out exports that end after the journal does: they are of
-// a journal that was here before it, and are no newer than its own.
+// aside returns the files with name base and one of the endings, the oldest first; order has the groups of ends by
+// their weight. It leaves out exports that end after the journal: they are of an earlier journal at this path.
 func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []asideFile, err error) {
 	last, _, _ := s.published()
 	entries, err := os.ReadDir(filepath.Dir(base))
@@ -105,7 +104,7 @@ func (s *Store) aside(base string, ends *regexp.Regexp, order ...int) (found []a
 			File: filepath.Join(filepath.Dir(base), entry.Name()), Bytes: info.Size(), Written: info.ModTime().UTC(),
 		}}
 		for _, group := range order {
-			number, _ := strconv.ParseUint(groups[group], 10, 64) // an absent one is 0
+			number, _ := strconv.ParseUint(groups[group], 10, 64) // a missing one is 0
 			file.numbers = append(file.numbers, number)
 		}
 		if at, err := time.Parse(files.AsideTime, end[:min(len(end), len(files.AsideTime))]); err == nil {

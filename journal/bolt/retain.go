@@ -17,41 +17,35 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// retainBlocks bounds what one transaction deletes.
+// retainBlocks is how many blocks one transaction deletes.
 const retainBlocks = 4
 
-// youngest is how old an action's end must be for its events to leave because the
-// journal is too large. Until then they may matter to somebody, or to a rule.
+// youngest is how old an action's end must be for its events to leave because of the size limit. Until then an
+// administrator or a rule may need them.
 const youngest = 24 * time.Hour
 
-// RetainOptions say what may leave the journal.
+// RetainOptions limit the age and the size of the journal.
 type RetainOptions struct {
 	// Before is the age limit: older events leave.
 	Before time.Time
-	// MaxBytes is the size limit, without free pages: when the journal has more
-	// content, younger events leave too, the oldest first, until it has three
-	// quarters of it. Zero is no limit.
+	// MaxBytes is the size limit, without free pages: if the journal has more content, younger events leave too, the
+	// oldest first, until three quarters of the limit are left. Zero is no limit.
 	MaxBytes int64
-	// Keep names events that the folded state needs when it is replayed without
-	// a snapshot. It may be nil.
+	// Keep reports the events that a fold without a snapshot needs. It may be nil.
 	Keep func(journal.Event) bool
 }
 
-// Retain moves old events out of the journal into a compressed export beside it,
-// and records that as journal.exported, which it returns; the zero value when
-// nothing had to leave.
+// Retain moves old events into a compressed export next to the journal, and records that as journal.exported, which
+// it returns; the zero value if there was nothing to move.
 //
-// An event leaves if it is older than Before, is covered by the snapshot, is
-// none of the journal's own, belongs to no action or to one that ended before
-// Before, and is not kept. Because of MaxBytes younger events leave as well, but
-// those of actions only if they ended a day ago, and never those by which others are
-// understood: that an action ended, that EKCO started or stopped, that its clock
-// jumped. The export holds all events of its range, also those
-// that stay, and is on disk before anything is deleted. Interrupted after that,
-// some events are in both places, and the next Retain moves them again. Space is
-// given back by [Store.Compact].
+// An event leaves if it is older than Before, is in the snapshot, is not one of the journal's own, belongs to no
+// action or to one that ended before Before, and is not kept. Because of MaxBytes, younger events leave as well, but
+// those of actions only if they ended a day ago, and never those that explain others: that an action ended, that EKCO
+// started or stopped, that its clock jumped. The export has all events of its range, also those that stay, and is on
+// disk before any is deleted. If Retain is interrupted after that, some events are in both places, and the next
+// Retain moves them again. [Store.Compact] frees the space.
 //
-// The error wraps [journal.ErrNoSnapshot] while there is no snapshot.
+// The error wraps [journal.ErrNoSnapshot] if there is no snapshot.
 func (s *Store) Retain(ctx context.Context, options RetainOptions) (journal.JournalExported, error) {
 	exported, err := s.retain(ctx, options)
 	if err != nil {
@@ -83,14 +77,13 @@ func (s *Store) retain(ctx context.Context, options RetainOptions) (exported jou
 	return exported, s.delete(ctx, leaving.pieces)
 }
 
-// piece is a run of events that lie in one block. It continues the piece before
-// it when no event between them stays.
+// piece is a run of events in one block. It continues the piece before it if no event between them stays.
 type piece struct {
 	layout.Gap
 	continues bool
 }
 
-// leaving is what Retain takes away.
+// leaving is what Retain moves out.
 type leaving struct {
 	pieces       []piece
 	first, last  uint64
@@ -162,11 +155,11 @@ func (s *Store) excess(ctx context.Context, limit int64) (int64, error) {
 // leaver judges events in their order.
 type leaver struct {
 	options RetainOptions
-	// ended is when actions ended.
+	// ended has the time of each action's end.
 	ended map[string]time.Time
-	// young is when an action must have ended to leave before its time.
+	// young is the latest end of an action whose events may leave early.
 	young time.Time
-	// excess is how many bytes have to leave yet.
+	// excess is how many bytes must still leave.
 	excess int64
 }
 
@@ -185,8 +178,8 @@ func (l *leaver) leaves(event journal.Event) bool {
 	return true
 }
 
-// explains reports whether events of the type say how to understand others: what is
-// over, for other EKCOs too, and by which clock the times are.
+// explains reports whether events of the type explain others: what has ended, also for other EKCOs, and with which
+// clock the times are.
 func explains(t journal.Type) bool {
 	switch t {
 	case journal.TypeActionEnded, journal.TypeOperatorStarted, journal.TypeOperatorStopped, journal.TypeClockJumped:
@@ -195,12 +188,10 @@ func explains(t journal.Type) bool {
 	return false
 }
 
-// recordOverhead is what a record takes besides itself: its key, its place on its
-// page, and its part of the index.
+// recordOverhead is the size of a record's key, its place on its page, and its part of the index.
 const recordOverhead = 48
 
-// exportRange writes a range of events to a file beside the journal, durably,
-// and returns its name.
+// exportRange durably writes a range of events to a file next to the journal, and returns its name.
 func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, error) {
 	fresh := s.path + files.ExportSuffix
 	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, files.FileMode)
@@ -220,7 +211,7 @@ func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, er
 	return name, files.Replace(fresh, name)
 }
 
-// exportName never takes the name of an older export.
+// exportName never returns the name of an existing export.
 func (s *Store) exportName(first, last uint64) (string, error) {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s-%d-%d%s", files.ExportBase(s.path), first, last, files.ExportEnding)
@@ -237,8 +228,7 @@ func (s *Store) exportName(first, last uint64) (string, error) {
 	}
 }
 
-// delete removes the pieces, some blocks in a transaction, with the gaps that
-// they leave.
+// delete removes the pieces, some blocks per transaction, and records the gaps.
 func (s *Store) delete(ctx context.Context, pieces []piece) error {
 	for len(pieces) > 0 {
 		end := layout.BlockOf(pieces[0].First) + retainBlocks
@@ -255,7 +245,7 @@ func (s *Store) delete(ctx context.Context, pieces []piece) error {
 	return nil
 }
 
-// remove deletes the pieces, and notes the gaps that they leave.
+// remove deletes the pieces, and records the gaps.
 func remove(a *layout.Appender, pieces []piece) error {
 	for i, piece := range pieces {
 		for seq := piece.First; seq <= piece.Last; seq++ {
@@ -276,9 +266,8 @@ func remove(a *layout.Appender, pieces []piece) error {
 	return nil
 }
 
-// putGap stores a gap. A piece that continues the one before it, from the same
-// retention, joins it; gaps of different retentions stay apart, so that each
-// export leads to a hash that the journal remembers.
+// putGap stores a gap. It joins pieces of the same retention; gaps of different retentions stay separate, so that
+// each export ends with a hash in the journal.
 func putGap(gaps *bbolt.Bucket, piece piece) error {
 	missing := piece.Gap
 	if piece.continues {

@@ -10,17 +10,15 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// Salvage says what a damaged journal cost. The same is in the journal, as the
-// event journal.salvaged.
+// Salvage is the loss by a damaged journal. The journal has it as event journal.salvaged.
 type Salvage struct {
 	journal.JournalSalvaged
 }
 
-// OpenOrSalvage is [Open], except that a damaged file is set aside under the
-// name PATH.damaged-<UTC time> and replaced by a new journal that holds the
-// longest prefix of events whose chain is intact. Salvage is nil when the file
-// was sound. Nothing of the damaged file is ever overwritten, and a file that
-// never was a journal is left alone, with [journal.ErrNotAJournal].
+// OpenOrSalvage is like [Open], but it renames a damaged file to PATH.damaged-<UTC time>, and replaces it by a new
+// journal with the longest prefix of events whose chain is intact. Salvage is nil if the file was intact. It never
+// overwrites any part of the damaged file, and leaves a file that never was a journal unchanged, with
+// [journal.ErrNotAJournal].
 func OpenOrSalvage(ctx context.Context, path string, options Options) (*Store, *Salvage, error) {
 	around := rescue.LookAround(path)
 	lock, err := prepare(path, options)

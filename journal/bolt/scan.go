@@ -12,8 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// Bounds of what a read does in one transaction, which it holds without running
-// the caller's code: a caller that is slow, or appends, holds up nobody.
+// Limits of one transaction of a read. The caller's code runs between transactions, so that a slow or appending
+// caller does not block other callers.
 const (
 	chunkEvents = 256
 	chunkBytes  = 1 << 20
@@ -23,11 +23,11 @@ const (
 // scan is the progress of one read.
 type scan struct {
 	query journal.Query
-	// low and high are the sequence numbers still to be looked at, inclusive.
+	// low and high are the sequence numbers that are left to read, inclusive.
 	low, high uint64
 	terms     []layout.Term
 	types     []layout.Term
-	// since and until bound the time in nanoseconds, inclusive.
+	// since and until limit the time in nanoseconds, inclusive.
 	since, until int64
 	yielded      int
 }
@@ -60,7 +60,7 @@ func newScan(query journal.Query, last uint64) *scan {
 	return s
 }
 
-// nanos is UnixNano, kept within bounds for times it cannot express.
+// nanos is UnixNano, limited for times outside its range.
 func nanos(t time.Time) int64 {
 	switch {
 	case t.Year() < 1700:
@@ -80,13 +80,13 @@ func (s *scan) indexed() bool {
 	return len(s.terms) > 0 || len(s.types) > 0 || s.since != math.MinInt64 || s.until != math.MaxInt64
 }
 
-// postings is one block of the index, stored or still in memory.
+// postings is one block of the index, on disk or in memory.
 type postings interface {
 	Find(layout.Term) []uint64
 	Span() (earliest, latest int64)
 }
 
-// chunk collects some of the events still wanted. It is called until done.
+// chunk reads some of the events. It is called until done.
 func (s *scan) chunk(tx *bbolt.Tx, unfinished layout.Tail) ([]journal.Event, error) {
 	t, err := layout.TablesOf(tx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *scan) chunk(tx *bbolt.Tx, unfinished layout.Tail) ([]journal.Event, err
 	return c.events, nil
 }
 
-// block looks at the next block, or at what is left of it.
+// block reads the next block, or the rest of it.
 func (s *scan) block(c *collector, index *bbolt.Bucket, unfinished layout.Tail) error {
 	number := layout.BlockOf(s.low)
 	if s.query.Reverse {
@@ -139,7 +139,7 @@ func (s *scan) block(c *collector, index *bbolt.Bucket, unfinished layout.Tail) 
 	return nil
 }
 
-// open returns nil for a block all of whose events were moved out.
+// open returns nil for a block without any events left.
 func (s *scan) open(number uint64, index *bbolt.Bucket, unfinished layout.Tail) (postings, error) {
 	if len(unfinished) > 0 && number == layout.BlockOf(unfinished[0].Seq) {
 		return unfinished, nil
@@ -155,7 +155,7 @@ func (s *scan) open(number uint64, index *bbolt.Bucket, unfinished layout.Tail) 
 	return decoded, nil
 }
 
-// candidates lists, in the query's order, what may match.
+// candidates lists events that may match, in the query's order.
 func (s *scan) candidates(number uint64, found postings) []uint64 {
 	earliest, latest := found.Span()
 	if latest < s.since || earliest > s.until {
@@ -204,7 +204,7 @@ func (s *scan) narrow(found postings) []uint64 {
 	return narrowed
 }
 
-// collector gathers one chunk and moves the scan on.
+// collector collects one chunk and advances the scan.
 type collector struct {
 	scan    *scan
 	records *bbolt.Bucket
@@ -217,7 +217,7 @@ func (c *collector) full() bool {
 	return len(c.events) >= chunkEvents || c.bytes >= chunkBytes || c.looked >= 8*chunkEvents
 }
 
-// take adds the event if it is there and matches.
+// take adds the event if it exists and matches.
 func (c *collector) take(seq uint64) error {
 	if record := c.records.Get(layout.Key(seq)); record != nil {
 		if err := c.add(seq, record); err != nil {
@@ -253,7 +253,7 @@ func (c *collector) passed(seq uint64) {
 	}
 }
 
-// all collects without the index.
+// all reads without the index.
 func (c *collector) all() error {
 	cursor := c.records.Cursor()
 	from, step := c.scan.low, cursor.Next
@@ -281,7 +281,7 @@ func (c *collector) all() error {
 		}
 		c.passed(seq)
 	}
-	if !c.full() { // nothing more is stored in the bounds
+	if !c.full() { // no more events are stored in the range
 		c.scan.low, c.scan.high = 1, 0
 	}
 	return nil

@@ -110,7 +110,7 @@ func fillStat(tx *bbolt.Tx, stat *journal.Stat) error {
 	return fillSize(tx, stat)
 }
 
-// fillSize tells how large the file is and how much of it is in no page of use.
+// fillSize sets the size of the file and how much of it is free.
 func fillSize(tx *bbolt.Tx, stat *journal.Stat) error {
 	size, free, err := rescue.Space(stat.Path)
 	if err != nil {
@@ -120,7 +120,7 @@ func fillSize(tx *bbolt.Tx, stat *journal.Stat) error {
 	return nil
 }
 
-// fillBounds finds the first and last events and counts by the gaps.
+// fillBounds sets the first and last events, and counts events by the gaps.
 func fillBounds(t layout.Tables, stat *journal.Stat) error {
 	k, record := t.Records.Cursor().First()
 	if k == nil {

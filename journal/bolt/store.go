@@ -16,20 +16,18 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// Store is a [journal.Store] in a bbolt file. One goroutine, which Close ends,
-// does all writing.
+// Store is a [journal.Store] in a bbolt file. One goroutine does all writes; Close stops it.
 type Store struct {
 	path     string
 	readOnly bool
 	now      func() time.Time
 	lock     *os.File
 
-	// file guards db against being replaced; db is nil when it could not be
-	// opened again after a failure.
+	// file guards db during a replacement of the file; db is nil if it could not be opened again after a failure.
 	file sync.RWMutex
 	db   *bbolt.DB
 
-	// mu guards what follows, which the writer publishes after each commit.
+	// mu guards the fields below, which the writer publishes after each commit.
 	mu    sync.RWMutex
 	end   layout.Head
 	tail  layout.Tail
@@ -44,7 +42,7 @@ type Store struct {
 
 var _ journal.Store = (*Store)(nil)
 
-// start expects a verified file.
+// start opens a verified file.
 func start(path string, options Options, lock *os.File) (*Store, error) {
 	db, err := files.OpenDB(path, options.ReadOnly)
 	if err != nil {
@@ -62,7 +60,7 @@ func start(path string, options Options, lock *os.File) (*Store, error) {
 	return s, nil
 }
 
-// load reads what the store keeps in memory.
+// load reads the state that the store keeps in memory.
 func (s *Store) load(tx *bbolt.Tx) error {
 	t, err := layout.TablesOf(tx)
 	if err != nil {
@@ -84,7 +82,7 @@ func (s *Store) load(tx *bbolt.Tx) error {
 	return nil
 }
 
-// view runs fn in a read transaction on what is published.
+// view runs fn in a read transaction.
 func (s *Store) view(fn func(*bbolt.Tx) error) error {
 	s.file.RLock()
 	defer s.file.RUnlock()
@@ -106,8 +104,7 @@ func (s *Store) isClosing() bool {
 	}
 }
 
-// published returns the end of the journal as readers may see it, and a channel
-// that is closed when there is more.
+// published returns the end of the journal for readers, and a channel that is closed at the next append.
 func (s *Store) published() (layout.Head, layout.Tail, <-chan struct{}) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

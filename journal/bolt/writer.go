@@ -13,24 +13,23 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// Bounds of what one transaction takes from concurrent callers.
+// Limits of one transaction for concurrent callers.
 const (
 	groupRequests = 256
 	groupEvents   = 8192
 )
 
-// write is a request to the writer: events to append, or another change that
-// runs alone.
+// write is a request to the writer: events to append, or another change, which runs separately.
 type write struct {
 	events []journal.Event
-	// change runs in a transaction of its own.
+	// change runs in its own transaction.
 	change func(*layout.Appender) error
-	// exclusive runs without a transaction, while nobody else uses the file.
+	// exclusive runs without a transaction, while no other goroutine uses the file.
 	exclusive func() error
 	result    chan error
 }
 
-// submit hands the write over and waits for its result.
+// submit sends the write to the writer and waits for the result.
 func (s *Store) submit(ctx context.Context, w *write) error {
 	if s.readOnly {
 		return fmt.Errorf("%w: it was opened read-only", journal.ErrUnwritable)
@@ -87,7 +86,7 @@ func (s *Store) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.
 func (s *Store) run() {
 	defer close(s.done)
 	var next *write
-	damaged := false // whether the last write left bbolt in doubt
+	damaged := false // whether the last write may have left bbolt in an unknown state
 	for {
 		if next == nil {
 			select {
@@ -106,8 +105,7 @@ func (s *Store) run() {
 	}
 }
 
-// group adds the appends that wait already; it returns the first write that
-// must go by itself as next.
+// group adds the appends that already wait; next is the first write that must run separately.
 func (s *Store) group(first *write) (group []*write, next *write) {
 	group = []*write{first}
 	if len(first.events) == 0 {
@@ -153,16 +151,16 @@ func (s *Store) serve(group []*write, damaged bool) error {
 	})
 }
 
-// refusal is an error of a change that says nothing about the disk.
+// refusal is an error that does not concern the disk.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
 func refuse(format string, args ...any) error { return refusal{fmt.Errorf(format, args...)} }
 
-// commit runs fn in a transaction and publishes its outcome.
+// commit runs fn in a transaction and publishes the result.
 func (s *Store) commit(fn func(*layout.Appender) error) error {
-	// The tail may grow in place: readers see no more of it than was published.
+	// The tail may grow in place: readers see only the published part.
 	a := &layout.Appender{Head: s.end, Tail: s.tail}
 	var id layout.Identity
 	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
@@ -198,8 +196,8 @@ func (s *Store) publish(a *layout.Appender, id layout.Identity) {
 
 func unwritable(err error) error { return &journal.UnwritableError{Cause: err} }
 
-// repair opens the file again after a failed commit, and takes back what that
-// commit may have left: bbolt can fail after its last page has reached the disk.
+// repair opens the file again after a failed commit, and removes what that commit may have written: bbolt can fail
+// after its last page is on disk.
 func (s *Store) repair() error {
 	s.file.Lock()
 	defer s.file.Unlock()
@@ -221,7 +219,7 @@ func (s *Store) repair() error {
 	return nil
 }
 
-// takeBack removes what is stored after the published end.
+// takeBack removes everything after the published end.
 func (s *Store) takeBack(db *bbolt.DB) error {
 	clean := false
 	err := db.View(func(tx *bbolt.Tx) error {

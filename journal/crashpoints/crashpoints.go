@@ -27,7 +27,7 @@ const CountVariable = "EKCO_CRASH_POINTS"
 // randomSeed is the same for all tests of a binary, so that one variable repeats them all.
 var randomSeed = sync.OnceValue(rand.Uint64)
 
-// Choose returns the points to try of those numbered from 1 to n, in order. The test fails if there are none.
+// Choose returns the points to try, of 1 to n, in order. The test fails if there are none.
 func Choose(t testing.TB, n int) []int {
 	t.Helper()
 	if n < 1 {
@@ -44,7 +44,7 @@ func Choose(t testing.TB, n int) []int {
 	return pick(rand.New(rand.NewPCG(seed, name.Sum64())), n, count)
 }
 
-// ChooseOf returns those of the points that are to be tried, in order.
+// ChooseOf returns the points to try, in order.
 func ChooseOf[T any](t testing.TB, points []T) []T {
 	t.Helper()
 	var chosen []T

@@ -1,2 +1,2 @@
-// Package journaltest is the suite that every journal.Store passes.
+// Package journaltest has the test suite for every journal.Store.
 package journaltest

@@ -71,7 +71,7 @@ func (s suite) slowFollower(t *testing.T) {
 		if followed++; event.Seq > 1 {
 			break
 		}
-		// The follower stands still here, in the middle of its sequence.
+		// The follower stops here, in the middle of its sequence.
 		for range 50 {
 			if _, err := store.Append(ctx, observedMany(100)...); err != nil {
 				t.Fatalf("append while a follower stands still: %v", err)

@@ -1,4 +1,3 @@
-// Package memory keeps a journal in memory. It is meant for tests: it starts no
-// goroutine, blocks only on channels, and so works inside a testing/synctest
-// bubble.
+// Package memory keeps a journal in memory, for tests: it starts no goroutine and blocks only on channels, so it
+// works in a testing/synctest bubble.
 package memory

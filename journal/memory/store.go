@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Store is a [journal.Store] that forgets everything with the process.
+// Store is a [journal.Store] in memory.
 type Store struct {
 	id  string
 	now func() time.Time
@@ -32,13 +32,13 @@ type Store struct {
 
 var _ journal.Store = (*Store)(nil)
 
-// Option changes how a store works.
+// Option configures a store.
 type Option func(*Store)
 
-// Clock replaces the clock that events are stamped by.
+// Clock replaces the clock of the events.
 func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
 
-// New returns a journal that holds its journal.created event and nothing else.
+// New returns a journal with only its journal.created event.
 func New(options ...Option) *Store {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -50,21 +50,19 @@ func New(options ...Option) *Store {
 		option(s)
 	}
 	_, err := s.Append(context.Background(), journal.CreatedDraft(s.id))
-	if err != nil { // a new store refuses no valid draft
+	if err != nil { // a new store accepts every valid draft
 		panic(err)
 	}
 	return s
 }
 
-// Reopen closes the store and returns another one with the same content, as a
-// restart of the process would.
+// Reopen closes the store and returns another one with the same content, like a restart of the process.
 func (s *Store) Reopen() *Store {
-	_ = s.Close() // closing twice is no failure here
+	_ = s.Close() // it may be closed already
 	return s.Copy()
 }
 
-// Copy returns another store with the content that this one has now, as a copy
-// of its file would.
+// Copy returns another store with the present content, like a copy of a file.
 func (s *Store) Copy() *Store {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -112,7 +110,7 @@ func (s *Store) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.
 	return events, nil
 }
 
-// writable expects mu to be held.
+// writable expects that mu is held.
 func (s *Store) writable(ctx context.Context) error {
 	switch {
 	case s.isClosed():
@@ -187,14 +185,14 @@ func (s *Store) readable(ctx context.Context) error {
 	return nil
 }
 
-// view returns what is there, and a channel that is closed when there is more.
+// view returns the events, and a channel that is closed at the next append.
 func (s *Store) view() ([]journal.Event, <-chan struct{}) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.events, s.grown
 }
 
-// clone keeps a caller from changing the journal through a payload.
+// clone prevents that a caller changes the journal through a payload.
 func clone(event journal.Event) journal.Event {
 	event.Payload = bytes.Clone(event.Payload)
 	return event

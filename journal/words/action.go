@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// actionRows are the words for the life of an action, from its plan to its end.
+// actionRows has the entries for the life of an action, from its plan to its end.
 var actionRows = []Row{
 	{
 		Type: journal.TypeActionPlanned, ByWorker: true,
@@ -43,39 +43,39 @@ var actionRows = []Row{
 	{
 		Type: journal.TypeActionLeft, Tone: Doubtful, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionLeft) string {
-			return fmt.Sprintf("%s: leaves %s alone, for good%s", e.Action, p.What, Because(p.Reason))
+			return fmt.Sprintf("%s: leaves %s for good%s", e.Action, p.What, Because(p.Reason))
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionLeft) Line {
-			return Warn("left alone for good", "what", p.What, "reason", p.Reason)
+			return Warn("left for good", "what", p.What, "reason", p.Reason)
 		}),
 	},
 	{
 		Type: journal.TypeActionStalled, Tone: Bad, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionStalled) string {
-			return fmt.Sprintf("%s: stalled at %s%s; repair the cause, then: ekco retry %s", e.Action, p.Step, Because(p.Reason), e.Action)
+			return fmt.Sprintf("%s: stalled at %s%s; after repairing the cause, run: ekco retry %s", e.Action, p.Step, Because(p.Reason), e.Action)
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionStalled) Line {
-			return Error("stalled; repair the cause, then: ekco retry", "step", p.Step, "reason", p.Reason)
+			return Error("stalled; after repairing the cause, run: ekco retry", "step", p.Step, "reason", p.Reason)
 		}),
 		Kubernetes: Of(func(e journal.Event, p *journal.ActionStalled) Note {
 			return Note{
 				Reason: "ActionStalled", Warning: true,
-				Message: fmt.Sprintf("%s gave up at step %s: %s; repair the cause, then: ekco retry %s", e.Action, p.Step, p.Reason, e.Action),
+				Message: fmt.Sprintf("%s gave up at step %s: %s; after repairing the cause, run: ekco retry %s", e.Action, p.Step, p.Reason, e.Action),
 			}
 		}),
 	},
 	{Type: journal.TypeActionRetried, Sentence: Of(func(e journal.Event, p *journal.ActionRetried) string {
 		past := ""
 		if p.Force {
-			past = ", past what it waited for"
+			past = ", overriding what it waited for"
 		}
-		return fmt.Sprintf("%s: %s had it tried again%s%s", e.Action, e.Actor, past, Because(p.Reason))
+		return fmt.Sprintf("%s: %s retried it%s%s", e.Action, e.Actor, past, Because(p.Reason))
 	})},
 	{Type: journal.TypeActionJoined, Sentence: Of(func(e journal.Event, p *journal.ActionJoined) string {
-		return fmt.Sprintf("%s: %s asked for the same and follows it%s", e.Action, e.Actor, Because(p.Reason))
+		return fmt.Sprintf("%s: %s requested the same action and joined it%s", e.Action, e.Actor, Because(p.Reason))
 	})},
 	{Type: journal.TypeActionCancelling, Tone: Doubtful, Sentence: Of(func(e journal.Event, p *journal.ActionCancelling) string {
-		return fmt.Sprintf("%s: %s asked it to stop%s", e.Action, e.Actor, Because(p.Reason))
+		return fmt.Sprintf("%s: %s cancelled it%s", e.Action, e.Actor, Because(p.Reason))
 	})},
 	{
 		Type: journal.TypeActionEnded, ByWorker: true, Wakes: true,
@@ -96,7 +96,7 @@ var actionRows = []Row{
 
 func warned(e journal.Event, p *journal.ActionWarned) string {
 	if p.Answer == journal.AnswerAutomatic {
-		return fmt.Sprintf("%s: goes on: %s (%s)", e.Action, p.Warning, p.Preflight)
+		return fmt.Sprintf("%s: continues: %s (%s)", e.Action, p.Warning, p.Preflight)
 	}
 	return fmt.Sprintf("%s: warning, %s: %s (%s)", e.Action, answered(p.Answer), p.Warning, p.Preflight)
 }
@@ -104,16 +104,16 @@ func warned(e journal.Event, p *journal.ActionWarned) string {
 // answered says how a warning was answered.
 func answered(answer string) string {
 	if answer == "no terminal" {
-		return "nobody could be asked (no terminal)"
+		return "no confirmation possible (no terminal)"
 	}
 	return "answered with " + answer
 }
 
 func logWarned(_ journal.Event, p *journal.ActionWarned) Line {
 	if p.Answer == journal.AnswerAutomatic {
-		return Info("going on", "preflight", p.Preflight, "reason", p.Warning)
+		return Info("continuing", "preflight", p.Preflight, "reason", p.Warning)
 	}
-	return Warn("going on despite a warning", "preflight", p.Preflight, "warning", p.Warning, "answer", p.Answer)
+	return Warn("continuing despite a warning", "preflight", p.Preflight, "warning", p.Warning, "answer", p.Answer)
 }
 
 // maxStepsNamed is how many steps of a plan a sentence names.
@@ -130,7 +130,7 @@ func stepNames(plan journal.Plan) string {
 	return strings.Join(names, ", ")
 }
 
-// Before says before which step something is so, if before any.
+// Before names the step before which something happens; "" without a step.
 func Before(step string) string {
 	if step == "" {
 		return ""

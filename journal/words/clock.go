@@ -6,15 +6,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// clockRows are the words for the clock of EKCO's machine.
+// clockRows has the entries for the clock of EKCO's machine.
 var clockRows = []Row{
 	{
 		Type: journal.TypeClockJumped, Tone: Doubtful,
 		Sentence: Of(func(_ journal.Event, p *journal.ClockJumped) string {
-			return "the clock of EKCO's machine " + Jumped(p.By) + WhyJumped(p.By) + "; ages are as they were, and settling begins"
+			return "the clock of EKCO's machine " + Jumped(p.By) + WhyJumped(p.By) + "; ages are not affected, and settling begins"
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ClockJumped) Line {
-			return Warn("the machine's clock was set, or the machine slept: ages stay as they are, and EKCO settles before it acts",
+			return Warn("the machine's clock was set, or the machine slept: ages are not affected, and EKCO settles before it acts",
 				"by", time.Duration(p.By))
 		}),
 	},
@@ -28,7 +28,7 @@ func Jumped(by journal.Duration) string {
 	return "went " + Span(time.Duration(by)) + " forward"
 }
 
-// WhyJumped is to be added to that.
+// WhyJumped gives the reason for that.
 func WhyJumped(by journal.Duration) string {
 	if by < 0 {
 		return ""

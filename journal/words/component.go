@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Types returns the types of the events among which a component's are; none if there is
-// no such component. [Vocabulary.Belongs] tells those of other components apart.
+// Types returns the types of events that a component can have; none for an unknown one. [Vocabulary.Belongs] excludes
+// events of other components.
 func (v *Vocabulary) Types(component string) []journal.Type {
 	var types []journal.Type
 	for _, c := range v.named(component) {
@@ -22,7 +22,7 @@ func (v *Vocabulary) Types(component string) []journal.Type {
 	return slices.Compact(types)
 }
 
-// Kinds returns the kinds of action that are the component's.
+// Kinds returns the component's kinds of action.
 func (v *Vocabulary) Kinds(component string) (kinds []journal.ActionKind) {
 	for _, c := range v.named(component) {
 		for _, action := range c.Actions {
@@ -32,16 +32,14 @@ func (v *Vocabulary) Kinds(component string) (kinds []journal.ActionKind) {
 	return kinds
 }
 
-// Shares reports whether some of the component's events are of types that others have
-// too.
+// Shares reports whether some of the component's event types have events of other components too.
 func (v *Vocabulary) Shares(component string) bool {
 	return slices.ContainsFunc(v.named(component), func(c Component) bool {
 		return c.Machine != "" || slices.ContainsFunc(c.Rows, func(row Row) bool { return row.About != "" })
 	})
 }
 
-// Belongs reports whether the event is one of the component's. kindOf says of what kind
-// the action of an id is.
+// Belongs reports whether the event is one of the component's. kindOf returns the kind of an action.
 func (v *Vocabulary) Belongs(component string, e journal.Decoded, kindOf func(action string) journal.ActionKind) bool {
 	return slices.ContainsFunc(v.named(component), func(c Component) bool { return c.has(e, kindOf) })
 }
@@ -65,7 +63,7 @@ func (c Component) has(e journal.Decoded, kindOf func(action string) journal.Act
 	return kind != "" && slices.ContainsFunc(c.Actions, func(a Action) bool { return a.Kind == kind })
 }
 
-// named returns the tables that make up the component.
+// named returns the tables of the component.
 func (v *Vocabulary) named(component string) []Component {
 	var named []Component
 	for _, c := range v.components {
@@ -76,8 +74,7 @@ func (v *Vocabulary) named(component string) []Component {
 	return named
 }
 
-// engineTypes are those in which the engine tells of things, of what is done to them,
-// and of what keeps it from that.
+// engineTypes returns the engine's event types about things, actions and refusals.
 func (v *Vocabulary) engineTypes() []journal.Type {
 	var types []journal.Type
 	for _, rows := range [][]Row{thingRows, v.requestRows(), actionRows, stepRows} {
@@ -88,7 +85,7 @@ func (v *Vocabulary) engineTypes() []journal.Type {
 	return append(types, journal.TypePolicyRefused, journal.TypePolicyLifted)
 }
 
-// machineOf returns the machine that an event of the engine's is about, or "".
+// machineOf returns the machine that an engine event is about, or "".
 func machineOf(payload journal.Payload) string {
 	switch p := payload.(type) {
 	case *journal.ThingObserved:
@@ -101,7 +98,7 @@ func machineOf(payload journal.Payload) string {
 	return ""
 }
 
-// policyKind returns the kind of action that an event without one is about, or "".
+// policyKind returns the kind of action in an event that belongs to no action, or "".
 func policyKind(payload journal.Payload) journal.ActionKind {
 	switch p := payload.(type) {
 	case *journal.PolicyRefused:

@@ -54,17 +54,17 @@ func TestAStepThatIsCutShortHasNotFailed(t *testing.T) {
 func TestAStepThatWaitsWithTheRestHasNotFailed(t *testing.T) {
 	failed := &journal.StepFailed{Step: "set", Attempt: 1, Error: "1 of 3 nodes are not done: n02 waits", Waits: true, NextTry: time.Unix(9, 0)}
 	e := journal.Decoded{Event: journal.Event{Type: journal.TypeStepFailed, Action: "set-1", Time: time.Unix(9, 0)}, Body: failed}
-	if got := New().Sentence(e); !strings.Contains(got, "set waits with the rest") || strings.Contains(got, "next try") {
+	if got := New().Sentence(e); !strings.Contains(got, "the rest of set waits") || strings.Contains(got, "next try") {
 		t.Errorf("it reads %q", got)
 	}
 	line := logFailed(e.Event, failed)
-	if line.Message != "step waits with the rest" {
+	if line.Message != "the rest of the step waits" {
 		t.Errorf("it is logged as %+v", line)
 	}
 }
 
 func TestAStepThatGoesOnByForceSaysWhy(t *testing.T) {
-	for outputs, want := range map[string]string{`{"forced":"osd.3 is not safe"}`: "overrules a refusal: osd.3 is not safe", `{"node":"w1"}`: "notes how far it is", `[1]`: "notes how far it is"} {
+	for outputs, want := range map[string]string{`{"forced":"osd.3 is not safe"}`: "overrides a refusal: osd.3 is not safe", `{"node":"w1"}`: "recorded its progress", `[1]`: "recorded its progress"} {
 		e := journal.Decoded{Event: journal.Event{Type: journal.TypeStepNoted, Action: "set-1"}, Body: &journal.StepNoted{Step: "set", Outputs: []byte(outputs)}}
 		if got := New().Sentence(e); !strings.Contains(got, want) {
 			t.Errorf("with %s it reads %q", outputs, got)

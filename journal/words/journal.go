@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// journalRows are the words for what becomes of the journal itself.
+// journalRows has the entries for the journal itself.
 var journalRows = []Row{
 	{Type: journal.TypeJournalCreated, Sentence: Of(func(_ journal.Event, p *journal.JournalCreated) string {
 		return fmt.Sprintf("journal %s of format %d was created", p.JournalID, p.Format)
@@ -17,15 +17,15 @@ var journalRows = []Row{
 			p.Problem, Count(p.Recovered, "event"), p.LastSeq, p.LostAtLeast, p.DamagedFile)
 	})},
 	{Type: journal.TypeJournalOutdated, Tone: Bad, Sentence: Of(func(_ journal.Event, p *journal.JournalOutdated) string {
-		return fmt.Sprintf("the journal lost its newest events: its mirror in the cluster knows of #%d%s, %s; safe mode begins",
+		return fmt.Sprintf("the journal lost its newest events: its mirror in the cluster has #%d%s, %s; safe mode begins",
 			p.Mirrored.Seq, WrittenAt(p.MirroredAt), KeptOf(p))
 	})},
 	{Type: journal.TypeJournalAdopted, Tone: Doubtful, Sentence: Of(func(_ journal.Event, p *journal.JournalAdopted) string {
-		return fmt.Sprintf("%s and %s were taken over from the mirror of journal %s%s",
+		return fmt.Sprintf("EKCO took over %s and %s from the mirror of journal %s%s",
 			Count(p.Actions, "action"), Count(p.Pauses, "pause"), p.JournalID, WrittenAt(p.MirroredAt))
 	})},
 	{Type: journal.TypeJournalReplaced, Tone: Doubtful, Sentence: Of(func(_ journal.Event, p *journal.JournalReplaced) string {
-		return fmt.Sprintf("what was at the journal's path is not the journal of this cluster (%s); it was set aside as %s, and this journal begun", p.Problem, p.File)
+		return fmt.Sprintf("the file at the journal's path was not the journal of this cluster (%s); EKCO renamed it to %s and created this journal", p.Problem, p.File)
 	})},
 	{Type: journal.TypeJournalAccepted, Sentence: Of(func(e journal.Event, p *journal.JournalAccepted) string {
 		return e.Actor + " accepted the journal" + Because(p.Reason) + "; safe mode ends"
@@ -41,7 +41,7 @@ var journalRows = []Row{
 	})},
 }
 
-// WrittenAt is to be added to what is said of a mirror; empty if nobody knows.
+// WrittenAt is the end of a text about a mirror; "" if the time is unknown.
 func WrittenAt(at time.Time) string {
 	if at.IsZero() {
 		return ""

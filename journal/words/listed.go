@@ -9,8 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// listed says of an event what can be said without knowing it: its type, its
-// subject and the fields of its payload, in their order.
+// listed describes an event without an entry: its type, its subject and the fields of its payload, in their order.
 func listed(e journal.Event) string {
 	text := fmt.Sprintf("%s about %s", e.Type, Object(e.Subject))
 	fields, ok := fields(e.Payload)

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// operatorRows are the words for EKCO's process and its view of the API server.
+// operatorRows has the entries for EKCO's process and its view of the API server.
 var operatorRows = []Row{
 	{Type: journal.TypeOperatorStarted, Sentence: Of(started), Log: Of(func(_ journal.Event, p *journal.OperatorStarted) Line {
 		if !journal.FarApart(p.ClockSkew) {
@@ -43,7 +43,7 @@ var operatorRows = []Row{
 }
 
 func started(_ journal.Event, p *journal.OperatorStarted) string {
-	text := fmt.Sprintf("EKCO %s observes from now on, on %s (pid %d)", p.Version, p.Host, p.PID)
+	text := fmt.Sprintf("EKCO %s began to observe on %s (pid %d)", p.Version, p.Host, p.PID)
 	if p.Command != "" {
 		text += ", for the command " + p.Command + ", because no operator ran"
 	}

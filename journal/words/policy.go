@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// policyRows are the words for what keeps EKCO from acting.
+// policyRows has the entries for what stops EKCO from acting.
 func (v *Vocabulary) policyRows() []Row {
 	return []Row{
 		{
@@ -15,7 +15,7 @@ func (v *Vocabulary) policyRows() []Row {
 				return fmt.Sprintf("%s %s: blocked by %s%s", v.Verb(p.Kind), v.Target(p.Kind, e.Subject), p.Rule, Because(p.Reason))
 			}),
 			Log: Of(func(_ journal.Event, p *journal.PolicyRefused) Line {
-				return Warn("policy holds EKCO back", "kind", p.Kind, "rule", p.Rule, "reason", p.Reason)
+				return Warn("policy stops EKCO from acting", "kind", p.Kind, "rule", p.Rule, "reason", p.Reason)
 			}),
 			Kubernetes: Of(func(_ journal.Event, p *journal.PolicyRefused) Note {
 				return Note{Reason: p.Rule, Warning: true, Message: fmt.Sprintf("%s refused: %s", p.Kind, p.Reason)}
@@ -27,7 +27,7 @@ func (v *Vocabulary) policyRows() []Row {
 				return fmt.Sprintf("%s %s: no longer blocked by %s", v.Verb(p.Kind), v.Target(p.Kind, e.Subject), p.Rule)
 			}),
 			Log: Of(func(_ journal.Event, p *journal.PolicyLifted) Line {
-				return Info("policy no longer holds EKCO back", "kind", p.Kind, "rule", p.Rule)
+				return Info("policy no longer stops EKCO from acting", "kind", p.Kind, "rule", p.Rule)
 			}),
 		},
 		{Type: journal.TypePauseSet, Tone: Doubtful, Sentence: Of(paused), Log: Of(logPaused)},
@@ -49,7 +49,7 @@ func paused(e journal.Event, p *journal.PauseSet) string {
 		until = " until " + Stamp(p.Until)
 	}
 	if p.Origin != nil {
-		until += ", at " + Stamp(p.Origin.At) + " under another journal"
+		until += ", at " + Stamp(p.Origin.At) + " in another journal"
 	}
 	return fmt.Sprintf("%s paused %s%s%s", e.Actor, Object(e.Subject), until, Because(p.Reason))
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// requestRows are the words for how an action begins.
+// requestRows has the entries for the begin of an action.
 func (v *Vocabulary) requestRows() []Row {
 	return []Row{
 		{
 			Type: journal.TypeActionRequested,
 			Sentence: Of(func(e journal.Event, p *journal.ActionRequested) string {
-				return fmt.Sprintf("%s: %s of %s asked for by %s%s%s", e.Action, p.Kind, Object(e.Subject), e.Actor, v.Manner(p), Because(OwnReason(p.Reason, e.Actor)))
+				return fmt.Sprintf("%s: %s of %s requested by %s%s%s", e.Action, p.Kind, Object(e.Subject), e.Actor, v.Manner(p), Because(OwnReason(p.Reason, e.Actor)))
 			}),
 			Log: Of(func(e journal.Event, p *journal.ActionRequested) Line {
 				return Info("action requested", "kind", p.Kind, "by", e.Actor, "reason", p.Reason)
@@ -22,19 +22,19 @@ func (v *Vocabulary) requestRows() []Row {
 		{
 			Type: journal.TypeActionRefused, Tone: Doubtful,
 			Sentence: Of(func(e journal.Event, p *journal.ActionRefused) string {
-				return fmt.Sprintf("%s asked to %s %s and was refused: %s%s", e.Actor, v.Verb(p.Kind), Object(e.Subject), p.Rule, Because(p.Reason))
+				return fmt.Sprintf("%s requested to %s %s and was refused: %s%s", e.Actor, v.Verb(p.Kind), Object(e.Subject), p.Rule, Because(p.Reason))
 			}),
 			Log: Of(func(e journal.Event, p *journal.ActionRefused) Line {
 				return Warn("action refused", "kind", p.Kind, "by", e.Actor, "rule", p.Rule, "reason", p.Reason)
 			}),
 		},
 		{Type: journal.TypeActionAdopted, Sentence: Of(func(e journal.Event, p *journal.ActionAdopted) string {
-			return fmt.Sprintf("%s: taken over from journal %s, where %s had asked for it", e.Action, p.JournalID, p.Record.RequestedBy)
+			return fmt.Sprintf("%s: taken over from journal %s, where %s requested it", e.Action, p.JournalID, p.Record.RequestedBy)
 		})},
 	}
 }
 
-// OwnReason leaves out a reason that only repeats who asked.
+// OwnReason leaves out a reason that only repeats the actor.
 func OwnReason(reason, actor string) string {
 	if reason == "asked for by "+actor {
 		return ""
@@ -42,7 +42,7 @@ func OwnReason(reason, actor string) string {
 	return reason
 }
 
-// Manner says how an action was asked for, to be added to what is said of that.
+// Manner says how an action was requested, as the end of a sentence.
 func (v *Vocabulary) Manner(p *journal.ActionRequested) string {
 	var words []string
 	if p.Force {

@@ -6,30 +6,26 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Row says how the events of one type read wherever they show up. A column that
-// is nil is silence there; without a Sentence the event's fields are listed.
+// Row is the entry of one event type. There is no output for a nil column; without a Sentence, the event's fields are
+// listed.
 type Row struct {
 	Type journal.Type
-	// About is the kind of the subjects that the row is for. Where things of several
-	// kinds share a type of event, it comes before the row for them all, which has
-	// none.
+	// About is the kind of subjects that the row is for. It takes precedence over the row of the type without About.
 	About string
-	// Sentence says in one line what the event says.
+	// Sentence describes the event in one line.
 	Sentence func(journal.Event, journal.Payload) string
 	Tone     Tone
-	// Log is the line in the log. One without a message is not logged.
+	// Log is the log line; there is none without a message.
 	Log func(journal.Event, journal.Payload) Line
-	// ByWorker is set if the worker that writes the event also logs it, and the
-	// loop, which logs the others, does not.
+	// ByWorker is set if the worker that writes the event also logs it; the loop logs the others.
 	ByWorker bool
 	// Kubernetes is the Kubernetes Event.
 	Kubernetes func(journal.Event, journal.Payload) Note
-	// Wakes is set if what held actions wait for may be there with such an event.
+	// Wakes is set if held actions may be able to continue after such an event.
 	Wakes bool
 }
 
-// Of makes a column of a function that takes the type's own payload. For another
-// payload the column is empty.
+// Of makes a column from a function of the type's own payload. For another payload the column is empty.
 func Of[P journal.Payload, R any](column func(journal.Event, *P) R) func(journal.Event, journal.Payload) R {
 	return func(e journal.Event, payload journal.Payload) R {
 		switch p := any(payload).(type) {
@@ -43,8 +39,7 @@ func Of[P journal.Payload, R any](column func(journal.Event, *P) R) func(journal
 	}
 }
 
-// Tone is what a piece of text means to the reader; it becomes a colour on a
-// terminal and nothing elsewhere.
+// Tone is the severity of a text; terminals show it as a colour.
 type Tone int
 
 // The tones.
@@ -61,7 +56,7 @@ const (
 type Line struct {
 	Level   slog.Level
 	Message string
-	// Attrs are keys and values, as log/slog takes them.
+	// Attrs are keys and values, as for log/slog.
 	Attrs []any
 }
 
@@ -74,8 +69,7 @@ func Warn(message string, attrs ...any) Line { return Line{slog.LevelWarn, messa
 // Error returns a line of that level.
 func Error(message string, attrs ...any) Line { return Line{slog.LevelError, message, attrs} }
 
-// Note is a Kubernetes Event. It is shown by whoever describes the object, and
-// dropped where EKCO may not create Events.
+// Note is a Kubernetes Event. It is dropped if EKCO may not create Events.
 type Note struct {
 	// Reason is a short CamelCase word, Message a sentence.
 	Reason, Message string
@@ -83,41 +77,38 @@ type Note struct {
 	Warning bool
 	// About is the object; zero means the subject of the journal's event.
 	About journal.Subject
-	// APIVersion is the object's, if its kind is one of the Kubernetes API's; see
-	// [Component.APIVersions].
+	// APIVersion is the object's, for kinds of the Kubernetes API; see [Component.APIVersions].
 	APIVersion string
 }
 
 // Component is one table of rows.
 type Component struct {
-	// Name is what "history --component" calls the rows' events; those of a table
-	// without one are in no component.
+	// Name is the value of "history --component" for the rows' events; a table without one is in no component.
 	Name string
 	Rows []Row
-	// Machine names the machine of the component's things, if there is one: the engine's
-	// own events about its things, and about what is done to them, are the component's
-	// too. Whoever puts components together knows it.
+	// Machine is the machine of the component's things, if there is one: the engine's events about these things and
+	// their actions also belong to the component. Package ring sets it.
 	Machine string
-	// APIVersions are those of the kinds that subjects have, for Kubernetes Events
-	// about them: "v1" for a Node. Kinds that no API has are left out.
+	// APIVersions are those of the kinds of subjects, for Kubernetes Events about them: "v1" for a Node. They leave
+	// out kinds that are not in an API.
 	APIVersions map[string]string
-	// Actions are what is done to the component's things.
+	// Actions are the kinds of action on the component's things.
 	Actions []Action
 }
 
-// Action names what an action does, and to what.
+// Action names a kind of action.
 type Action struct {
 	Kind journal.ActionKind
-	// Verb is "clear" for clear-node, Noun what that is done to: "node".
+	// Verb is "clear" for clear-node, Noun its object: "node".
 	Verb, Noun string
-	// Deferred is what the steps wait for that are left when all others are done, if there
-	// are such: "Ceph". See [journal.ActionRecord.Deferred].
+	// Deferred is what the last steps may wait for after all others are done, if any: "Ceph". See
+	// [journal.ActionRecord.Deferred].
 	Deferred string
 	// RolloutTarget returns what the actions of a rollout have in common, as its headline shows it, for example "the
 	// primaries are 10.0.0.1"; "" for an action outside a rollout. It is nil if there are no rollouts. RolloutWaits is
 	// the state of a thing that is still to be changed, or "".
 	RolloutTarget func(*journal.ActionRequested) string
 	RolloutWaits  journal.State
-	// Asked says how it was asked for, as far as that is the kind's own; it may be nil.
+	// Asked says how an action of the kind was requested, if the kind has its own ways; it may be nil.
 	Asked func(*journal.ActionRequested) []string
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// stepRows are the words for the steps of an action.
+// stepRows has the entries for the steps of an action.
 var stepRows = []Row{
 	{
 		Type: journal.TypeStepStarted, ByWorker: true,
@@ -24,15 +24,15 @@ var stepRows = []Row{
 		Type: journal.TypeStepNoted, Tone: Faint, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.StepNoted) string {
 			if why := forced(p); why != "" {
-				return fmt.Sprintf("%s: %s overrules a refusal: %s", e.Action, p.Step, why)
+				return fmt.Sprintf("%s: %s overrides a refusal: %s", e.Action, p.Step, why)
 			}
-			return fmt.Sprintf("%s: %s notes how far it is", e.Action, p.Step)
+			return fmt.Sprintf("%s: %s recorded its progress", e.Action, p.Step)
 		}),
 		Log: Of(func(_ journal.Event, p *journal.StepNoted) Line {
 			if why := forced(p); why != "" {
-				return Info("step overrules a refusal", "step", p.Step, "attempt", p.Attempt, "reason", why)
+				return Info("step overrides a refusal", "step", p.Step, "attempt", p.Attempt, "reason", why)
 			}
-			return Line{slog.LevelDebug, "step noted how far it is", []any{"step", p.Step, "attempt", p.Attempt}}
+			return Line{slog.LevelDebug, "step recorded its progress", []any{"step", p.Step, "attempt", p.Attempt}}
 		}),
 	},
 	{
@@ -53,23 +53,23 @@ var stepRows = []Row{
 	{Type: journal.TypeStepFailed, Tone: Bad, ByWorker: true, Sentence: Of(failed), Log: Of(logFailed)},
 }
 
-// forced returns why a step overrules a refusal, or "".
+// forced returns why a step overrides a refusal, or "".
 func forced(p *journal.StepNoted) string {
 	var outputs struct {
 		Forced string `json:"forced"`
 	}
-	_ = json.Unmarshal(p.Outputs, &outputs) // most steps note something else
+	_ = json.Unmarshal(p.Outputs, &outputs) // most steps record something else
 	return outputs.Forced
 }
 
-// NotDone returns why a step ended without doing its work, or "", and how to call that.
+// NotDone returns why a step ended without its effect, or "", and a short form of that.
 func NotDone(p *journal.StepDone) (how, why string) {
 	var outputs struct {
 		Missing  any  `json:"missing"`
 		Failed   bool `json:"failed"`    // it may have begun
 		ReadOnly bool `json:"read_only"` // it could change nothing
 	}
-	_ = json.Unmarshal(p.Outputs, &outputs) // most steps leave something else
+	_ = json.Unmarshal(p.Outputs, &outputs) // most steps have other outputs
 	if why, _ = outputs.Missing.(string); outputs.Failed && !outputs.ReadOnly {
 		return "not done, or only partly", why
 	}
@@ -78,12 +78,12 @@ func NotDone(p *journal.StepDone) (how, why string) {
 
 func failed(e journal.Event, p *journal.StepFailed) string {
 	if p.Waits {
-		return fmt.Sprintf("%s: %s waits with the rest%s", e.Action, p.Step, Because(p.Error))
+		return fmt.Sprintf("%s: the rest of %s waits%s", e.Action, p.Step, Because(p.Error))
 	}
 	if p.CutShort {
 		return fmt.Sprintf("%s: %s ended%s", e.Action, p.Step, Because(p.Error))
 	}
-	next := "it is not tried again"
+	next := "no further attempt"
 	if !p.NextTry.IsZero() {
 		next = "next try in " + Span(p.NextTry.Sub(e.Time))
 	}
@@ -92,7 +92,7 @@ func failed(e journal.Event, p *journal.StepFailed) string {
 
 func logFailed(e journal.Event, p *journal.StepFailed) Line {
 	if p.Waits {
-		return Info("step waits with the rest", "step", p.Step, "attempt", p.Attempt, "left", p.Error)
+		return Info("the rest of the step waits", "step", p.Step, "attempt", p.Attempt, "left", p.Error)
 	}
 	if p.CutShort {
 		return Info("step ended", "step", p.Step, "attempt", p.Attempt, "because", p.Error)
@@ -111,7 +111,7 @@ func attempt(n int) string {
 	return fmt.Sprintf(" (attempt %d)", n)
 }
 
-// Proof says how a step came to be done, to be added to that it is.
+// Proof says how a step was done, as the end of a sentence.
 func Proof(p *journal.StepDone) string {
 	switch {
 	case p.DryRun:

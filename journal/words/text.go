@@ -8,14 +8,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// stampLayout is how times are shown: in UTC, as in the logs of Kubernetes.
+// stampLayout is UTC, as in the logs of Kubernetes.
 const stampLayout = "2006-01-02T15:04:05Z"
 
 // Stamp returns a time to the second.
 func Stamp(at time.Time) string { return at.UTC().Format(stampLayout) }
 
-// Span returns a duration with the precision people want: 0.41s, 12.3s, 5m10s,
-// 26h3m, 3d4h.
+// Span returns a duration with few digits: 0.41s, 12.3s, 5m10s, 26h3m, 3d4h.
 func Span(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -33,8 +32,7 @@ func Span(d time.Duration) string {
 	return trimZero(strconv.Itoa(hours/24)+"d"+strconv.Itoa(hours%24)+"h", "d0h", "d")
 }
 
-// seconds divides once: the sum in [time.Duration.Seconds] is rounded twice,
-// and shows 1.84 s as 1.8399999999999999.
+// seconds divides once: [time.Duration.Seconds] rounds twice, so 1.84 s would become 1.8399999999999999.
 func seconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Second), 'f', -1, 64) + "s"
 }
@@ -63,8 +61,8 @@ func Because(reason string) string {
 	return ": " + reason
 }
 
-// Held says what keeps something waiting: the reason, and after it the name of the check
-// that gave it, which the list of holds in the documentation goes by.
+// Held returns why something waits: the reason, then the name of the preflight, by which the documentation lists
+// holds.
 func Held(check, reason string) string {
 	if reason == "" {
 		return "check " + check
@@ -72,8 +70,8 @@ func Held(check, reason string) string {
 	return reason + " (" + check + ")"
 }
 
-// Ended says how an action ended and why. A reason that begins with the outcome, like
-// "cancelled by cli:root@p1", says both.
+// Ended returns how an action ended and why. A reason that begins with the outcome, like "cancelled by cli:root@p1",
+// has both.
 func Ended(outcome journal.Outcome, reason string) string {
 	if strings.HasPrefix(reason, string(outcome)+" ") {
 		return reason

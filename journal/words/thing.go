@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// thingRows are the words for things whose capability has no words of its own.
+// thingRows has the entries for things without entries of their own.
 var thingRows = []Row{
 	{Type: journal.TypeThingObserved, Tone: Faint, Wakes: true, Sentence: Of(func(e journal.Event, p *journal.ThingObserved) string {
 		return fmt.Sprintf("%s is now %s", Object(e.Subject), p.Facts)
@@ -22,24 +22,24 @@ var thingRows = []Row{
 	},
 }
 
-// Transition returns the words for changes of state of things of a kind.
+// Transition returns the row for state changes of things of a kind.
 func Transition(kind string, log func(journal.Event, *journal.ThingTransitioned) Line) Row {
 	return Row{Type: journal.TypeThingTransitioned, About: kind, Sentence: Of(Transitioned), Log: Of(log)}
 }
 
-// Transitioned is the sentence about a change of state.
+// Transitioned is the sentence about a state change.
 func Transitioned(e journal.Event, p *journal.ThingTransitioned) string {
 	return fmt.Sprintf("%s: %s → %s%s", Object(e.Subject), p.From, p.To, Because(p.Reason))
 }
 
-// IsNow returns the line for the log that says which state something has. Without a name it is the event's object.
+// IsNow returns the log line about a new state. Without a name it is that of the event's object.
 func IsNow(name string) func(journal.Event, *journal.ThingTransitioned) Line {
 	return func(e journal.Event, p *journal.ThingTransitioned) Line {
 		return Info(cmp.Or(name, Object(e.Subject))+" is "+string(p.To), "before", p.From, "reason", p.Reason)
 	}
 }
 
-// Gone returns the words for things of a kind that are gone.
+// Gone returns the row for things of a kind that no longer exist.
 func Gone(kind string) Row {
 	return Row{Type: journal.TypeThingGone, About: kind, Sentence: Of(gone)}
 }

@@ -9,24 +9,22 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Vocabulary is the words for all events. It does not change, so that it may be
-// used by several at once.
+// Vocabulary is the message catalog for all events. It does not change, so concurrent use is safe.
 type Vocabulary struct {
 	components []Component
 	rows       map[key]Row
 	actions    map[journal.ActionKind]Action
-	// apiVersions are those of the kinds of object, where they are known.
+	// apiVersions are those of the kinds of objects, if known.
 	apiVersions map[string]string
 }
 
-// key is what a row is found by.
+// key finds a row.
 type key struct {
 	eventType journal.Type
 	about     string
 }
 
-// New returns the words of the capabilities and of the engine. It panics if two
-// rows are for the same events.
+// New returns the catalog of the capabilities and of the engine. It panics if two rows are for the same events.
 func New(capabilities ...Component) *Vocabulary {
 	v := &Vocabulary{rows: make(map[key]Row), actions: make(map[journal.ActionKind]Action), apiVersions: make(map[string]string)}
 	for _, component := range slices.Concat(capabilities, v.engine()) {
@@ -46,8 +44,7 @@ func New(capabilities ...Component) *Vocabulary {
 	return v
 }
 
-// engine returns the tables of the events that the engine writes or reads by
-// itself.
+// engine returns the tables of the engine's own events.
 func (v *Vocabulary) engine() []Component {
 	return []Component{
 		{Name: "action", Rows: slices.Concat(v.requestRows(), actionRows, stepRows)},
@@ -58,7 +55,7 @@ func (v *Vocabulary) engine() []Component {
 	}
 }
 
-// row returns the words for the event; none if nobody has any.
+// row returns the entry for the event; an empty one if there is none.
 func (v *Vocabulary) row(e journal.Event) Row {
 	if row, own := v.rows[key{e.Type, e.Subject.Kind}]; own {
 		return row
@@ -66,9 +63,8 @@ func (v *Vocabulary) row(e journal.Event) Row {
 	return v.rows[key{eventType: e.Type}]
 }
 
-// Sentence says in one line what the event says. One without words of its own
-// has its type, subject and fields listed; one that this EKCO cannot read is
-// quoted.
+// Sentence describes the event in one line. Without an entry, it lists type, subject and fields; an event that this
+// EKCO cannot read is quoted.
 func (v *Vocabulary) Sentence(e journal.Decoded) string {
 	if e.Err != nil {
 		return fmt.Sprintf("%s of version %d about %s: %s (%v)", e.Type, e.Version, Object(e.Subject), e.Payload, e.Err)
@@ -81,7 +77,7 @@ func (v *Vocabulary) Sentence(e journal.Decoded) string {
 	return listed(e.Event)
 }
 
-// Tone returns what the event means.
+// Tone returns the severity of the event.
 func (v *Vocabulary) Tone(e journal.Decoded) Tone {
 	switch p := e.Body.(type) {
 	case *journal.ActionEnded:
@@ -94,7 +90,7 @@ func (v *Vocabulary) Tone(e journal.Decoded) Tone {
 	return v.row(e.Event).Tone
 }
 
-// EndTone returns what the end of an action means.
+// EndTone returns the severity of an action's end.
 func EndTone(outcome journal.Outcome) Tone {
 	if outcome == journal.OutcomeDone || outcome == journal.OutcomeDryRun {
 		return Good
@@ -112,7 +108,7 @@ func (v *Vocabulary) Line(e journal.Decoded) (Line, bool) {
 	return line, line.Message != ""
 }
 
-// Note returns the Kubernetes Event that goes with the event, if there is one.
+// Note returns the Kubernetes Event for the event, if there is one.
 func (v *Vocabulary) Note(e journal.Decoded) (Note, bool) {
 	row := v.row(e.Event)
 	if row.Kubernetes == nil || e.Err != nil {
@@ -126,10 +122,10 @@ func (v *Vocabulary) Note(e journal.Decoded) (Note, bool) {
 	return note, note.Message != ""
 }
 
-// Wakes reports whether what held actions wait for may be there with the event.
+// Wakes reports whether held actions may be able to continue after the event.
 func (v *Vocabulary) Wakes(e journal.Event) bool { return v.row(e).Wakes }
 
-// Has reports whether there is a row for the type, whatever it is about.
+// Has reports whether there is a row for the type.
 func (v *Vocabulary) Has(t journal.Type) bool {
 	_, known := v.rows[key{eventType: t}]
 	return known
@@ -143,14 +139,13 @@ func (v *Vocabulary) RolloutTarget(p *journal.ActionRequested) string {
 	return ""
 }
 
-// Rollout says what the actions of a kind do to several nodes, and in which state a thing waits for that; it may be "".
+// Rollout returns what a rollout of this kind does, and the state of things that still wait for it; it may be "".
 func (v *Vocabulary) Rollout(kind journal.ActionKind) (verb, noun string, waits journal.State) {
 	action := v.actions[kind]
 	return action.Verb, action.Noun, action.RolloutWaits
 }
 
-// Verb returns what an action does: "clear" for clear-node. A kind that nobody
-// has words for is its own verb.
+// Verb returns what an action does: "clear" for clear-node. An unknown kind is its own verb.
 func (v *Vocabulary) Verb(kind journal.ActionKind) string {
 	if action, known := v.actions[kind]; known {
 		return action.Verb
@@ -158,13 +153,12 @@ func (v *Vocabulary) Verb(kind journal.ActionKind) string {
 	return string(kind)
 }
 
-// Deferred names what the last steps of an action may wait for alone; a kind that has no
-// word for it waits for what the reason says.
+// Deferred names what the last steps of an action may wait for; by default, it refers to the reason.
 func (v *Vocabulary) Deferred(kind journal.ActionKind) string {
 	return cmp.Or(v.actions[kind].Deferred, "what the reason says")
 }
 
-// Target names what an action may not be done to.
+// Target names the object of a refused action.
 func (v *Vocabulary) Target(kind journal.ActionKind, subject journal.Subject) string {
 	if subject.Kind != journal.ClusterSubject.Kind {
 		return Object(subject)
@@ -175,8 +169,7 @@ func (v *Vocabulary) Target(kind journal.ActionKind, subject journal.Subject) st
 	return "anything"
 }
 
-// Components returns the names of the components: those of the capabilities, then
-// the engine's.
+// Components returns the names of the components: those of the capabilities, then the engine's.
 func (v *Vocabulary) Components() []string {
 	var names []string
 	for _, component := range v.components {
@@ -187,8 +180,7 @@ func (v *Vocabulary) Components() []string {
 	return names
 }
 
-// WorkerLine returns what the worker that wrote the event logs of it, if anything.
-// Only the engine has such events.
+// WorkerLine returns what the worker that wrote the event logs, if anything. Only engine events have such lines.
 func WorkerLine(e journal.Event, payload journal.Payload) (Line, bool) {
 	for _, rows := range [][]Row{actionRows, stepRows} {
 		for _, row := range rows {

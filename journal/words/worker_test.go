@@ -12,20 +12,20 @@ import (
 )
 
 const workersLog = `level=INFO msg=planned steps=3
-level=INFO msg="going on" preflight=P reason=w
-level=WARN msg="going on despite a warning" preflight=P warning=w answer=yes
+level=INFO msg=continuing preflight=P reason=w
+level=WARN msg="continuing despite a warning" preflight=P warning=w answer=yes
 level=WARN msg=held step=s preflight=P reason="r r"
 level=INFO msg="no longer held" step=s preflight=P
-level=WARN msg="left alone for good" what=osd.1 reason=r
+level=WARN msg="left for good" what=osd.1 reason=r
 level=INFO msg="step started" step=s attempt=2
-level=INFO msg="step overrules a refusal" step=s attempt=2 reason=r
+level=INFO msg="step overrides a refusal" step=s attempt=2 reason=r
 level=INFO msg="step done" step=s attempt=2 already_done=true dry_run=true
 level=WARN msg="step not done" step=s attempt=2 reason=r
 level=INFO msg="step done" step=s attempt=2 already_done=false dry_run=false
 level=WARN msg="step failed" step=s attempt=3 error=e next_try_in=1.235s
 level=ERROR msg="step failed for the last time" step=s attempt=3 error=e
-level=INFO msg="step waits with the rest" step=s attempt=3 left=e
-level=ERROR msg="stalled; repair the cause, then: ekco retry" step=s reason=r
+level=INFO msg="the rest of the step waits" step=s attempt=3 left=e
+level=ERROR msg="stalled; after repairing the cause, run: ekco retry" step=s reason=r
 level=INFO msg=ended outcome=done reason=r
 `
 

@@ -74,7 +74,7 @@ func serviceEffect(r *http.Request) string {
 }
 
 // recorded matches what EKCO's log says once it is on record.
-var recorded = regexp.MustCompile(`"msg":"(step started|step done|step noted how far it is)","action":"migrate-minio[^\n]*"step":"([a-z-]+)"`)
+var recorded = regexp.MustCompile(`"msg":"(step started|step done|step recorded its progress)","action":"migrate-minio[^\n]*"step":"([a-z-]+)"`)
 
 // places are those of a migration that EKCO has put on record since it was started.
 func (m *minioCluster) places() (places []string) {

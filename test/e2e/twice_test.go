@@ -51,7 +51,7 @@ func waitSplit(t *testing.T, a, b *child.Process, one, other string) (first, sec
 }
 
 // wantOnePurge fails the test unless the journal holds exactly one purge of the
-// node that ended so, asked for by that actor and no other.
+// node that ended so, requested by that actor and no other.
 func (o *operator) wantOnePurge(node, actor string, outcome journal.Outcome) {
 	o.t.Helper()
 	if got := o.outcomes(node)[journal.ActionPurgeNode]; len(got) != 1 || got[0] != outcome {

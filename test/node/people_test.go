@@ -64,7 +64,7 @@ func purgesOnATerminal(t *testing.T, w *world) {
 	back.types(t, "y\r")
 	back.awaits(t, "resuming purge-"+node, gone)
 	back.types(t, ctrlC)
-	if code := back.ends(t); code != 1 || !strings.Contains(back.shown(), "the operator goes on with purge-"+node) {
+	if code := back.ends(t); code != 1 || !strings.Contains(back.shown(), "the operator continues purge-"+node) {
 		t.Errorf("Ctrl-C: exit %d\n%s", code, back.shown())
 	}
 	if _, err := w.Client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// dialPatience is how long an operator may take to say that it is there: on a busy host, seconds.
-const dialPatience = 10 * time.Second
+// dialTimeout is how long an operator may take to answer a ping: on a busy host, seconds.
+const dialTimeout = 10 * time.Second
 
-// Client asks the operator over its socket. It implements [Backend]; the Actor
-// of a request is ignored, because the operator finds out itself who asks.
+// Client calls the operator over its socket. It implements [Backend]. The operator ignores the Actor of a request,
+// because it identifies the client itself.
 type Client struct {
 	path string
 	http *http.Client
@@ -32,11 +32,11 @@ type Client struct {
 
 var _ Backend = (*Client)(nil)
 
-// Dial returns a client of the operator that serves the socket. It returns
-// ErrNoOperator when nobody does, ErrNoAnswer when somebody holds the socket
-// and is silent for 10 s, ErrForbidden when the user may not ask.
+// Dial returns a client of the operator that serves the socket. It returns ErrNoOperator if no process does,
+// ErrNoAnswer if a process holds the socket and does not answer for 10 s, and ErrForbidden if the user may not use
+// it.
 func Dial(ctx context.Context, path string) (*Client, error) {
-	dialer := net.Dialer{Timeout: dialPatience}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", path)
@@ -45,7 +45,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 		IdleConnTimeout:    30 * time.Second,
 		DisableCompression: true,
 	}}}
-	wait, cancel := context.WithTimeout(ctx, dialPatience)
+	wait, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	_, err := ask[nothing](wait, c, pathPing, nothing{})
 	if err == nil {
@@ -58,7 +58,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	return nil, err
 }
 
-// Close releases the client's connections. Streams under way go on.
+// Close closes idle connections. Streams in progress continue.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // ask calls one method.
@@ -82,7 +82,7 @@ func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, err
 	return out.Value, nil
 }
 
-// tell calls a method that answers nothing.
+// tell calls a method without a result.
 func (c *Client) tell(ctx context.Context, path string, in any) error {
 	_, err := ask[nothing](ctx, c, path, in)
 	return err
@@ -109,8 +109,8 @@ func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.R
 	return nil, fmt.Errorf("ask on %s: %w", c.path, nameless(err))
 }
 
-// nameless leaves out the address that the system knows a broken connection by:
-// the name under which the operator made its socket, which exists no more.
+// nameless leaves out the address of a broken connection: it is the operator's temporary name of the socket, which no
+// longer exists.
 func nameless(err error) error {
 	if broken, ok := errors.AsType[*net.OpError](err); ok {
 		return broken.Err

@@ -13,19 +13,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errCut says that a stream ended in the middle.
+// errCut is the error of a stream that ended in the middle.
 var errCut = errors.New("the operator ended the stream")
 
-// Events implements [Backend]. A stream that the operator cut off, because it
-// was read too slowly, is asked for again from where it was.
+// Events implements [Backend]. If the operator cuts a stream because the client reads too slowly, the client
+// continues it with another request.
 func (c *Client) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
 		s := &stream{client: c, query: query, left: query.Limit, last: query.After}
 		if !s.run(ctx, false, yield) || !follow {
 			return
 		}
-		// The operator sends a history in large pieces and live events at once,
-		// so they are asked for one after the other.
+		// The operator sends a history in large pieces and live events immediately, so these are two requests.
 		s.query.Limit, s.left, s.query.Reverse = 0, 0, false
 		s.query.Before = 0
 		s.query.After = s.last
@@ -41,7 +40,7 @@ type stream struct {
 	last   uint64
 }
 
-// run yields events until the end, and reports whether to go on after it.
+// run yields events until the end, and reports whether to continue after it.
 func (s *stream) run(ctx context.Context, follow bool, yield func(journal.Event, error) bool) bool {
 	for {
 		s.query.Limit = s.left
@@ -70,7 +69,7 @@ func (s *stream) run(ctx context.Context, follow bool, yield func(journal.Event,
 	}
 }
 
-// advance moves the query behind the event.
+// advance moves the query past the event.
 func (s *stream) advance(event journal.Event) {
 	s.last = max(s.last, event.Seq)
 	if s.query.Reverse {
@@ -83,7 +82,7 @@ func (s *stream) advance(event journal.Event) {
 	}
 }
 
-// lines reads one answer to Events. It returns errCut if the answer breaks off.
+// lines reads one answer to Events. It returns errCut if the answer is incomplete.
 func (c *Client) lines(ctx context.Context, request eventsRequest, take func(journal.Event) bool) error {
 	body, err := json.Marshal(request)
 	if err != nil {

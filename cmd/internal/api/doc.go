@@ -1,4 +1,3 @@
-// Package api is how EKCO is reached: a unix socket beside the journal for
-// commands, and plain HTTP for probes and metrics. Nothing that changes the
-// cluster can be asked for over the network port.
+// Package api is the interface of EKCO: a unix socket next to the journal for commands, and plain HTTP for probes and
+// metrics. Requests that change the cluster are not possible over the network port.
 package api

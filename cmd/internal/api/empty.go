@@ -9,9 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A program that asks for the status finds every key, whatever it has to say: what is
-// empty is an empty list or map, and a time that there is none of is null. A field beside
-// an embedded one of the same key stands in its place.
+// Programs find every key of a status: empty lists and maps are [] and {}, and an unknown time is null. A field next
+// to an embedded one replaces the one with the same key.
 
 // MarshalJSON implements [json.Marshaler].
 func (s Status) MarshalJSON() ([]byte, error) {

@@ -9,22 +9,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Errors of reaching the operator.
+// Errors of connecting to the operator.
 var (
-	// ErrNoOperator: nobody listens on the socket.
+	// ErrNoOperator: no process listens on the socket.
 	ErrNoOperator = errors.New("no operator listens on the socket")
-	// ErrNoAnswer: somebody holds the socket and does not answer.
+	// ErrNoAnswer: a process holds the socket and does not answer.
 	ErrNoAnswer = errors.New("the operator does not answer on its socket")
 	// ErrForbidden: only root and EKCO's own user may use the socket.
 	ErrForbidden = errors.New("only root and EKCO's own user may use the socket")
 )
 
-// ErrNotMirrored is returned for a pause or its end that is in the journal and in force, and that the mirror in the cluster
-// does not have. If the journal's machine is lost, so is the word.
+// ErrNotMirrored is returned for a pause, or its end, that is in the journal and in force, but not in the mirror in
+// the cluster. It is lost with the journal's machine.
 var ErrNotMirrored = errors.New("it is in force, but the mirror in the cluster does not have it, so it is lost if this machine is lost")
 
-// identities are the errors that keep their identity across the socket, by
-// the word that stands for each.
+// identities are the errors that keep their identity across the socket, each with its code.
 var identities = []struct {
 	word string
 	err  error
@@ -54,7 +53,7 @@ var identities = []struct {
 	{"deadline-exceeded", context.DeadlineExceeded},
 }
 
-// Hidden gives an error that wraps it the identity of another without adding to its text.
+// Hidden lets a wrapping error be another one for errors.Is, without adding to its text.
 func Hidden(identity error) error { return hidden{identity} }
 
 type hidden struct{ error }
@@ -62,7 +61,7 @@ type hidden struct{ error }
 func (hidden) Error() string   { return "" }
 func (h hidden) Unwrap() error { return h.error }
 
-// wireError is an error on its way through the socket.
+// wireError is an error as JSON on the socket.
 type wireError struct {
 	Message string   `json:"message"`
 	Is      []string `json:"is,omitempty"`
@@ -78,8 +77,7 @@ func toWire(err error) *wireError {
 	return wire
 }
 
-// remoteError is an error that came through the socket: the server's message,
-// and the identities it had there.
+// remoteError is an error from the server: its message and its identities.
 type remoteError struct {
 	message string
 	is      []error
@@ -88,7 +86,7 @@ type remoteError struct {
 func (e *remoteError) Error() string   { return e.message }
 func (e *remoteError) Unwrap() []error { return e.is }
 
-// err returns the error as the server had it.
+// err returns the error of the server.
 func (w *wireError) err() error {
 	remote := &remoteError{message: w.Message}
 	for _, word := range w.Is {
@@ -101,7 +99,7 @@ func (w *wireError) err() error {
 	return remote
 }
 
-// statusOf returns the HTTP status of an error. The client goes by the body.
+// statusOf returns the HTTP status of an error. The client uses only the body.
 func statusOf(err error) int {
 	switch {
 	case errors.Is(err, ErrInvalid):

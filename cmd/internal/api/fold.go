@@ -15,9 +15,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// StatusOf says what a folded state knows. Whoever serves it adds what only it
-// can know: whether an operator runs and sees the cluster, the journal's size,
-// what is absent. The policy is that of who works on the journal, the zero one of nobody.
+// StatusOf returns the status of a folded state. The caller adds what the state does not have: whether an operator
+// runs and sees the cluster, the journal's size, what is absent. p is the policy of the ring; zero without one.
 func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 	status := Status{
 		Now: now, API: s.API, Clock: clockStatus(s.Clock), Actions: shown(s.OpenActions()),
@@ -44,7 +43,7 @@ func StatusOf(s *fsm.State, p fsm.Policy, now time.Time) Status {
 	return status
 }
 
-// safeModeSince returns since when EKCO only observes; zero if it acts.
+// safeModeSince returns since when EKCO is in safe mode; zero if it is not.
 func safeModeSince(j fsm.JournalState) time.Time {
 	if j.SalvagedAt.IsZero() || !j.OutdatedAt.IsZero() && j.OutdatedAt.Before(j.SalvagedAt) {
 		return j.OutdatedAt
@@ -52,10 +51,10 @@ func safeModeSince(j fsm.JournalState) time.Time {
 	return j.SalvagedAt
 }
 
-// nodePause begins the keys of pauses of nodes, which a status calls by their names.
+// nodePause is the prefix of the keys of nodes' pauses; a status has them by node name alone.
 const nodePause = fsmnode.Machine + "/"
 
-// thingsOf returns what is no node, by machine and name.
+// thingsOf returns all things but nodes, by machine and name.
 func thingsOf(w *fsm.World) []ThingStatus {
 	things := []ThingStatus{}
 	for _, t := range w.Things {
@@ -73,7 +72,7 @@ func thingsOf(w *fsm.World) []ThingStatus {
 	return things
 }
 
-// factsOf returns nil where the machine tells nothing.
+// factsOf returns nil if the machine has no facts for programs.
 func factsOf(t *fsm.Thing) json.RawMessage {
 	facts := t.Facts()
 	if facts == nil {
@@ -81,13 +80,12 @@ func factsOf(t *fsm.Thing) json.RawMessage {
 	}
 	encoded, err := json.Marshal(facts)
 	if err != nil {
-		return nil // a status without them is better than none
+		return nil // a status without facts is better than no status
 	}
 	return encoded
 }
 
-// LastSeen returns until when what the journal says of the cluster is known to
-// have been so.
+// LastSeen returns the last time at which the journal's state of the cluster was certainly true.
 func LastSeen(s *fsm.State) time.Time {
 	switch {
 	case !s.API.LostAt.IsZero():
@@ -126,7 +124,7 @@ func nodeStatus(node *fsmnode.Node) NodeStatus {
 func isCordon(t journal.Taint) bool   { return t.Key == journal.TaintUnschedulable }
 func isNoCordon(t journal.Taint) bool { return !isCordon(t) }
 
-// EventsOf reads a store as [Backend.Events] describes.
+// EventsOf reads a store, see [Backend.Events].
 func EventsOf(ctx context.Context, store journal.Store, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
 		last := query.After
@@ -153,8 +151,7 @@ func EventsOf(ctx context.Context, store journal.Store, query journal.Query, fol
 	}
 }
 
-// shown leaves out of the open actions what only those who carry them out go by.
-// History has all of it.
+// shown removes details of open actions that only the runner needs. History has all of them.
 func shown(open []journal.ActionRecord) []journal.ActionRecord {
 	for i := range open {
 		open[i].Warned, open[i].CancellingBy = nil, ""

@@ -9,38 +9,37 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// mostFollowers is how many may follow what happens at once. When a client of "kubectl exec"
-// is gone, its command stays in EKCO's pod and is told nothing: without input it sees no end of
-// it, and its output goes into a pipe that nobody closes. Each is 7 MiB of the 128 MiB that
-// the pod may have.
-const mostFollowers = 6
+// maxFollowers is how many clients may follow events at once. When a client of "kubectl exec" exits, its command
+// stays in EKCO's pod: without input it does not notice, and its output goes into a pipe that stays open. Each takes
+// 7 MiB of the pod's 128 MiB.
+const maxFollowers = 6
 
-// ErrCrowded ends the stream of who follows what happens, and has done so for longest.
-var ErrCrowded = errors.New("so many others follow what happens that this, the oldest, was ended; follow again if somebody still reads it")
+// ErrCrowded ends the oldest stream that follows events.
+var ErrCrowded = errors.New("too many clients follow events, so this oldest stream was ended; if you still need it, follow again")
 
-// followers are the streams that go on until somebody ends them.
+// followers are the streams that follow events.
 type followers struct {
 	mu sync.Mutex
-	// all begins with the oldest.
+	// all is sorted, oldest first.
 	all []*following
 }
 
 // following is one of them.
 type following struct {
-	// action is the one that is followed, or "" for all that happens.
+	// action is the followed one, or "" for all events.
 	action string
 	end    context.CancelCauseFunc
 }
 
-// enter counts a stream among those that follow until leave is called. If there are too many,
-// the oldest is ended, but none that follows an action under way: it ends with that, and
-// is perhaps a command whose exit code somebody waits for. Open says whether one is.
+// enter counts a stream until leave is called. If there are too many, it ends the oldest, but not one that follows an
+// open action: such a stream ends with the action, and may belong to a command whose exit code a script waits for.
+// open returns which actions are open.
 func (f *followers) enter(ctx context.Context, action string, open func(context.Context) (func(action string) bool, error)) (watched context.Context, leave func()) {
 	watched, end := context.WithCancelCause(ctx)
 	own := &following{action: action, end: end}
 	f.mu.Lock()
 	f.all = append(f.all, own)
-	crowded := len(f.all) > mostFollowers
+	crowded := len(f.all) > maxFollowers
 	f.mu.Unlock()
 	if crowded {
 		f.endOldest(ctx, own, open)
@@ -51,8 +50,8 @@ func (f *followers) enter(ctx context.Context, action string, open func(context.
 	}
 }
 
-// endOldest ends the oldest that may be ended, if it is not the newcomer. Where nobody says which
-// actions are open, none is ended.
+// endOldest ends the oldest stream that may be ended, but not the newcomer. It ends none if it cannot read which
+// actions are open.
 func (f *followers) endOldest(ctx context.Context, newcomer *following, open func(context.Context) (func(action string) bool, error)) {
 	isOpen, err := open(ctx)
 	if err != nil {
@@ -60,7 +59,7 @@ func (f *followers) endOldest(ctx context.Context, newcomer *following, open fun
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.all) <= mostFollowers { // one has left meanwhile
+	if len(f.all) <= maxFollowers { // one has left since
 		return
 	}
 	for i, one := range f.all {
@@ -78,7 +77,7 @@ func (f *followers) leave(own *following) {
 	f.all = slices.DeleteFunc(f.all, func(one *following) bool { return one == own })
 }
 
-// openActions says which actions are under way.
+// openActions returns which actions are open.
 func (s *server) openActions(ctx context.Context) (open func(action string) bool, err error) {
 	status, err := s.backend.Status(ctx)
 	if err != nil {

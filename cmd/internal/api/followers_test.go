@@ -52,7 +52,7 @@ func TestWhoFollowsForLongestIsEndedWhenTooManyDo(t *testing.T) {
 	over := follow(ctx, t, backend, client, "purge-w-0")
 	next := follow(ctx, t, backend, client, "")
 	others := []<-chan error{purge}
-	for range mostFollowers - 3 {
+	for range maxFollowers - 3 {
 		others = append(others, follow(ctx, t, backend, client, ""))
 	}
 	select {
@@ -81,7 +81,7 @@ func TestWhoHasLeftIsNotCounted(t *testing.T) {
 	none := func(context.Context) (func(string) bool, error) { return func(string) bool { return false }, nil }
 	first, leave := f.enter(t.Context(), "", none)
 	defer leave()
-	for range 3 * mostFollowers {
+	for range 3 * maxFollowers {
 		_, leave := f.enter(t.Context(), "", none)
 		leave()
 	}
@@ -93,7 +93,7 @@ func TestWhoHasLeftIsNotCounted(t *testing.T) {
 func TestNobodyIsEndedWhileNobodySaysWhichActionsAreOpen(t *testing.T) {
 	var f followers
 	unknown := func(context.Context) (func(string) bool, error) { return nil, errors.New("no answer") }
-	for range 2 * mostFollowers {
+	for range 2 * maxFollowers {
 		watched, leave := f.enter(t.Context(), "", unknown)
 		defer func() {
 			if watched.Err() != nil {

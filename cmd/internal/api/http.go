@@ -12,29 +12,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// How many connections the network port has at once: that wait for a request,
-// and as many on which one is under way. Through a NodePort many clients can
-// have the address of a node, kubelet among them.
+// Limits of connections to the network port: of idle ones, and again as many with a request in progress. Behind a
+// NodePort, many clients can have the address of a node, and the kubelet too.
 const (
 	maxConnections       = 64
 	maxConnectionsOfEach = 32
 )
 
-// Health says whether EKCO does its work.
+// Health reports whether EKCO does its work.
 type Health interface {
-	// Unready returns the reasons why EKCO is not ready, for people; none when
-	// its loop runs, its journal is writable and its caches are synced.
+	// Unready returns the reasons why EKCO is not ready, for people; none if its loop runs, its journal is writable
+	// and its caches are synced.
 	Unready(ctx context.Context) []string
 }
 
-// ServeHTTP serves /healthz, /readyz and /metrics, and nothing else, until ctx
-// ends, and closes the listener. It returns nil after an orderly stop.
+// ServeHTTP serves /healthz, /readyz and /metrics, and nothing else, until ctx ends. It closes the listener, and
+// returns nil after an orderly stop.
 //
-// /healthz answers 200 with an empty body while the process serves. /readyz
-// answers 200, or 503 with the reasons, as text or, if the request accepts
-// application/json, as {"ready": …, "reasons": […]}.
+// /healthz answers 200 with an empty body while the process serves. /readyz answers 200, or 503 with the reasons, as
+// text or, if the request accepts application/json, as {"ready": …, "reasons": […]}.
 //
-// Anybody can reach the port, so nobody can use it up: see [limit].
+// The port is open to everybody, so its connections are limited: see [limit].
 func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metrics prometheus.Gatherer, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -88,7 +86,7 @@ func readyz(health Health, log *slog.Logger) http.HandlerFunc {
 		}
 		w.WriteHeader(status)
 		if _, err := w.Write(body); err != nil {
-			log.Debug("the probe left before its answer", "error", err)
+			log.Debug("the client closed the connection before the answer", "error", err)
 		}
 	}
 }

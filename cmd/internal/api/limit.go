@@ -7,15 +7,12 @@ import (
 	"sync"
 )
 
-// limit returns a listener that keeps at most so many connections that wait for
-// a request, and as many on which a request is under way: all in all, and of
-// each address.
+// limit returns a listener with limits of idle connections, and of as many with a request in progress: in total, and
+// for each address.
 //
-// It never keeps anybody waiting. When there are too many, the oldest connection
-// of the address that has most is closed, so a newcomer always has the time to
-// ask and to hear the answer, and who has few connections loses none to
-// who has many. Those that wait and those that are being answered are counted
-// apart, so that idle ones cut off no request.
+// It never makes a client wait. If there are too many connections, it closes the oldest one of the address that has
+// the most. So a new client always has time for its request, and a client with few connections loses none to one with
+// many. Idle connections and those in progress count separately, so that idle ones end no request.
 func limit(listener net.Listener, all, each int) *limitedListener {
 	return &limitedListener{Listener: listener, all: all, each: each, open: make(map[*limitedConn]struct{})}
 }
@@ -26,11 +23,11 @@ type limitedListener struct {
 
 	mu   sync.Mutex
 	open map[*limitedConn]struct{}
-	// turns counts what happened to connections; it tells older from newer.
+	// turns orders connections by their last change.
 	turns uint64
 }
 
-// Accept returns the next connection, for which another one may be closed.
+// Accept returns the next connection. It may close another one.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -41,15 +38,14 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return admitted, nil
 }
 
-// follow is an http.Server's ConnState: it notes when a request begins and ends.
+// follow is an http.Server's ConnState: it records when a request begins and ends.
 func (l *limitedListener) follow(conn net.Conn, state http.ConnState) {
 	if c, ok := conn.(*limitedConn); ok && (state == http.StateActive || state == http.StateIdle) {
 		l.enter(c, state == http.StateActive)
 	}
 }
 
-// enter counts a connection among those that are answered or those that wait,
-// and closes one of them if there are too many.
+// enter counts a connection as idle or in progress, and closes one if there are too many of that kind.
 func (l *limitedListener) enter(c *limitedConn, answered bool) {
 	l.mu.Lock()
 	l.turns++
@@ -62,7 +58,7 @@ func (l *limitedListener) enter(c *limitedConn, answered bool) {
 	}
 }
 
-// surplus returns which connection there is too many since c was counted.
+// surplus returns the connection to close after c was counted, or nil.
 func (l *limitedListener) surplus(c *limitedConn) *limitedConn {
 	count, all := make(map[netip.Prefix]int), 0
 	for other := range l.open {
@@ -98,20 +94,19 @@ type limitedConn struct {
 	listener *limitedListener
 	from     netip.Prefix
 
-	// The listener's mutex guards these: whether a request is under way, and
-	// since which turn it is so.
+	// The listener's mutex guards these: whether a request is in progress, and the turn of the last change.
 	answered bool
 	turn     uint64
 }
 
-// Close closes the connection, which counts no longer.
+// Close closes the connection and no longer counts it.
 func (c *limitedConn) Close() error {
 	c.listener.leave(c)
 	return c.Conn.Close()
 }
 
-// origin is what counts as one address: of IPv6 the network of 64 bits, all of
-// whose addresses one machine can have.
+// origin returns what counts as one address: for IPv6 the /64 network, since one machine can have all of its
+// addresses.
 func origin(address net.Addr) netip.Prefix {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {

@@ -14,17 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxSocketPath is how long a socket's path may be on Linux.
+// maxSocketPath is the limit of Linux.
 const maxSocketPath = 107
 
 // ErrSocketInUse is returned by [Listen] when another process serves the
 // socket.
 var ErrSocketInUse = errors.New("socket is in use")
 
-// Listen makes the socket, readable and writable for its owner only. It
-// replaces a socket that nobody serves any more, returns ErrSocketInUse for one
-// that somebody does, and touches neither the directory nor a file that is no
-// socket. Closing the listener removes the socket.
+// Listen creates the socket, readable and writable for its owner only. It replaces a socket that no process serves,
+// returns ErrSocketInUse for one in use, and changes neither the directory nor a file that is not a socket. Closing
+// the listener removes the socket.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("listen on socket %s: the path has %d bytes and may have %d; set journal to a shorter path",
@@ -33,8 +32,7 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if err := free(ctx, path); err != nil {
 		return nil, fmt.Errorf("listen on socket %s: %w", path, err)
 	}
-	// Made under another name, so that it has its final mode before anybody
-	// can find it.
+	// Created under another name, so that it has its final mode before a client can find it.
 	draft := filepath.Join(filepath.Dir(path), "."+strconv.Itoa(os.Getpid())+".sock")
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listen on socket %s: %w", path, err)
@@ -53,7 +51,7 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// free makes sure that path may be replaced.
+// free checks that path may be replaced.
 func free(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -62,7 +60,7 @@ func free(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("there is a file that is no socket (%s); move it away", info.Mode())
+		return fmt.Errorf("there is a file that is not a socket (%s); move it elsewhere", info.Mode())
 	}
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "unix", path)
@@ -76,7 +74,7 @@ func free(ctx context.Context, path string) error {
 	return fmt.Errorf("cannot tell whether another process serves it: %w", err)
 }
 
-// socketListener removes its own socket when it closes, and no other.
+// socketListener removes its own socket when it closes, and no other file.
 type socketListener struct {
 	net.Listener
 	path string

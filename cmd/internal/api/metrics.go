@@ -16,13 +16,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Metrics are EKCO's collectors, in a registry of their own. Its methods are
-// safe for concurrent use, except that Folded and State are called by one
-// goroutine only.
+// Metrics has EKCO's collectors, in its own registry. Its methods are safe for concurrent use, but only one goroutine
+// may call Folded and State.
 type Metrics struct {
 	registry *prometheus.Registry
-	// attention is apart from registry: what it asks for waits for the goroutine that
-	// whole keeps out.
+	// attention is a separate registry: its collector waits for the goroutine that calls State, which waits for
+	// whole.
 	attention *prometheus.Registry
 
 	machines       *prometheus.GaugeVec
@@ -50,11 +49,11 @@ type Metrics struct {
 
 	measured measured
 	tracked  tracked
-	// known are the gauges that exist from the start; whole guards it.
+	// known has the gauges that exist from the start; whole guards it.
 	known []labelled
-	// checks are the preflights that may hold an action.
+	// checks has the preflights that may hold an action.
 	checks []string
-	// whole keeps a scrape from seeing half of a state.
+	// whole is locked during changes, so that a scrape sees a complete state.
 	whole sync.Mutex
 }
 
@@ -72,7 +71,7 @@ func NewMetrics() *Metrics {
 		holds:          gauges("ekco_holds", "Holds in force, by preflight.", "preflight"),
 		refusals:       gauges("ekco_refusals", "Policy's refusals in force, by kind of action and rule.", "kind", "rule"),
 		pauses:         gauge("ekco_pauses", "Pauses in force."),
-		safeMode:       gauge("ekco_safe_mode", "1 while nothing is done because the journal was damaged, or lost its newest events, and is not accepted yet."),
+		safeMode:       gauge("ekco_safe_mode", "1 while EKCO only observes because the journal was damaged, or lost its newest events, and is not accepted yet."),
 		sequence:       gauge("ekco_journal_sequence", "Sequence number of the last event."),
 		bytes:          gauge("ekco_journal_bytes", "Size of the journal's file."),
 		events:         counter("ekco_journal_events_total", "Events appended since the start."),
@@ -82,9 +81,9 @@ func NewMetrics() *Metrics {
 		mirrorFailures: counter("ekco_mirror_failures_total", "Failed writes of the mirror of open actions."),
 		requests:       counters("ekco_kubernetes_requests_total", "Requests to the Kubernetes API, by verb, resource and status code; code \"error\" for those without an answer.", "verb", "resource", "code"),
 		cephSeconds:    histograms("ekco_ceph_command_duration_seconds", "Time of one ceph command, with the exec into its pod, by command and result.", callBuckets, "command", "result"),
-		etcdSeconds:    histograms("ekco_etcd_call_duration_seconds", "Time of one question to the members of etcd, by call and result.", callBuckets, "call", "result"),
+		etcdSeconds:    histograms("ekco_etcd_call_duration_seconds", "Time of one call to the members of etcd, by call and result.", callBuckets, "call", "result"),
 		clockJumps:     counter("ekco_clock_jumps_total", "Times that the clock of EKCO's machine was set, or the machine slept."),
-		clockSkew:      gauge("ekco_clock_skew_seconds", "How far the Kubernetes API's clock was ahead of EKCO's when EKCO started; 0 when that is not known, or the clock was set since."),
+		clockSkew:      gauge("ekco_clock_skew_seconds", "How far the Kubernetes API's clock was ahead of EKCO's when EKCO started; 0 if that is unknown, or the clock was set since."),
 		apiUp:          gauge("ekco_api_up", "1 while the Kubernetes API answers, as far as EKCO knows."),
 		tracked:        newTracked(), measured: measured{},
 	}
@@ -98,8 +97,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// MayHold names the preflights that there are, so that the holds of each are counted from
-// then on.
+// MayHold sets the preflights whose holds are counted, even while there are none.
 func (m *Metrics) MayHold(preflights iter.Seq[string]) {
 	m.whole.Lock()
 	defer m.whole.Unlock()
@@ -128,7 +126,7 @@ func (m *Metrics) Appended(events int, took time.Duration, err error) {
 // JournalSize records the size of the journal's file in bytes.
 func (m *Metrics) JournalSize(bytes int64) { m.bytes.Set(float64(bytes)) }
 
-// Observed records how long a change of that resource took to be in the journal.
+// Observed records how long a change took to be in the journal.
 func (m *Metrics) Observed(resource string, lag time.Duration) {
 	m.lag.WithLabelValues(resource).Observe(lag.Seconds())
 }
@@ -136,7 +134,7 @@ func (m *Metrics) Observed(resource string, lag time.Duration) {
 // MirrorFailed counts one failed write of the mirror.
 func (m *Metrics) MirrorFailed(error) { m.mirrorFailures.Inc() }
 
-// Folded counts what one event says. It is called once for each new event.
+// Folded counts one event. It is called once for each new event.
 func (m *Metrics) Folded(event journal.Decoded) {
 	m.sequence.Set(float64(event.Seq))
 	switch p := event.Body.(type) {
@@ -151,7 +149,7 @@ func (m *Metrics) Folded(event journal.Decoded) {
 		m.tracked.begin(event.Event, p.Step)
 	case *journal.StepFailed:
 		if p.CutShort {
-			break // that it was cancelled is no failure
+			break // a cancelled step has not failed
 		}
 		m.stepFailures.WithLabelValues(m.tracked.what(event.Event, p.Step)).Inc()
 	case *journal.StepDone:
@@ -166,7 +164,7 @@ func (m *Metrics) Folded(event journal.Decoded) {
 	}
 }
 
-// State records the present state. It keeps nothing of it.
+// State records the present state.
 func (m *Metrics) State(s *fsm.World) {
 	m.whole.Lock()
 	defer m.whole.Unlock()
@@ -208,8 +206,8 @@ func (m *Metrics) State(s *fsm.World) {
 	m.sequence.Set(float64(s.Seq))
 }
 
-// Requested counts a request to the Kubernetes API: its verb in the words of
-// RBAC, its resource, and the status code of the answer, 0 when there was none.
+// Requested counts a request to the Kubernetes API: its RBAC verb, its resource, and the status code of the answer, 0
+// without an answer.
 func (m *Metrics) Requested(verb, resource string, code int) {
 	label := "error"
 	if code != 0 {
@@ -218,12 +216,12 @@ func (m *Metrics) Requested(verb, resource string, code int) {
 	m.requests.WithLabelValues(verb, resource, label).Inc()
 }
 
-// CephRan records what one ceph command took.
+// CephRan records the time of one ceph command.
 func (m *Metrics) CephRan(kind string, took time.Duration, err error) {
 	m.cephSeconds.WithLabelValues(kind, result(err)).Observe(took.Seconds())
 }
 
-// EtcdAnswered records what one question to etcd took.
+// EtcdAnswered records the time of one call to etcd.
 func (m *Metrics) EtcdAnswered(call string, took time.Duration, err error) {
 	m.etcdSeconds.WithLabelValues(call, result(err)).Observe(took.Seconds())
 }

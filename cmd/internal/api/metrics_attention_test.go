@@ -27,7 +27,7 @@ func TestAMetricSaysWhetherAPersonIsNeeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := NewMetrics()
 			m.Attend(func(context.Context) (Status, error) { return test.status, test.err }, func(k journal.ActionKind) string { return string(k) })
-			want := "# HELP ekco_needs_attention 1 while something does not go on without a person; the first line of \"ekco status\" says what.\n" +
+			want := "# HELP ekco_needs_attention 1 while something needs a person; the first line of \"ekco status\" says what.\n" +
 				"# TYPE ekco_needs_attention gauge\nekco_needs_attention " + test.want + "\n"
 			if err := testutil.GatherAndCompare(m.Gatherer(), strings.NewReader(want), "ekco_needs_attention"); err != nil {
 				t.Error(err)

@@ -6,11 +6,11 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// measured are the gauges of what machines measure of their things, by name. There are none of a
-// machine that has measured nothing yet. It is used by the goroutine of [Metrics.State] only.
+// measured has the gauges with the measures of machines, by name. A gauge exists from its first value on. Only the
+// goroutine of [Metrics.State] uses it.
 type measured map[string]*prometheus.GaugeVec
 
-// measure takes over what the machines measure now; what they measured before is gone.
+// measure replaces all values by the present ones.
 func (m *Metrics) measure(w *fsm.World) {
 	for _, vector := range m.measured {
 		vector.Reset()
@@ -26,7 +26,7 @@ func (m *Metrics) measure(w *fsm.World) {
 	}
 }
 
-// vector returns the gauges of the measure's name, which are registered when there is the first.
+// vector returns the gauge with the measure's name. It registers a new one.
 func (m measured) vector(registry *prometheus.Registry, measure fsm.Measure) *prometheus.GaugeVec {
 	if vector := m[measure.Name]; vector != nil {
 		return vector

@@ -16,17 +16,16 @@ var stepBuckets = prometheus.ExponentialBuckets(0.01, 4, 10)
 // callBuckets go from 5 ms, a fast etcd, to 20 s, a Ceph that does not answer.
 var callBuckets = prometheus.ExponentialBuckets(0.005, 2, 13)
 
-// unknown is the label of what no event has told of.
+// unknown is the label if the events do not say it.
 const unknown = "unknown"
 
-// tracked is what must be remembered between two events to measure them. It
-// holds open actions only.
+// tracked has what is needed between two events to measure them, for open actions only.
 type tracked struct {
 	kinds map[string]journal.ActionKind
-	// does is what the plans say that steps do, by action and step. It is the label of
-	// what is measured of a step, so that a metric has few values.
+	// does has what steps do according to the plan, by action and step. It is the label of a step's metrics, so that
+	// a metric has few values.
 	does map[string]map[string]string
-	// steps are the times of step.started, by action and step.
+	// steps has the times of step.started, by action and step.
 	steps map[string]map[string]time.Time
 }
 
@@ -38,7 +37,7 @@ func newTracked() tracked {
 	}
 }
 
-// plan takes over what the steps of an action do, once it is planned.
+// plan records what the steps of a planned action do.
 func (t tracked) plan(action string, plan journal.Plan) {
 	if t.does[action] != nil || len(plan.Steps) == 0 {
 		return
@@ -50,7 +49,7 @@ func (t tracked) plan(action string, plan journal.Plan) {
 	t.does[action] = does
 }
 
-// what returns what the step of the event does.
+// what returns what a step does.
 func (t tracked) what(event journal.Event, step string) string {
 	return cmp.Or(t.does[event.Action][step], unknown)
 }
@@ -68,7 +67,7 @@ func (t tracked) end(event journal.Event, step string) (time.Duration, bool) {
 	return max(0, event.Time.Sub(began)), known
 }
 
-// moveClock brings the times to a clock that jumped.
+// moveClock adjusts the times to a clock that jumped.
 func (t tracked) moveClock(by time.Duration) {
 	for _, steps := range t.steps {
 		for step, began := range steps {
@@ -77,7 +76,7 @@ func (t tracked) moveClock(by time.Duration) {
 	}
 }
 
-// close forgets an action and returns its kind.
+// close removes an action and returns its kind.
 func (t tracked) close(action string) journal.ActionKind {
 	kind, known := t.kinds[action]
 	delete(t.kinds, action)

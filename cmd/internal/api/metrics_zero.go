@@ -15,8 +15,7 @@ type labelled struct {
 	labels []string
 }
 
-// zeroes gives every gauge whose labels are known beforehand its 0, so that a rule for
-// alerts finds it.
+// zeroes sets every gauge with known labels to 0, so that alerting rules find it.
 func (m *Metrics) zeroes(s *fsm.State) {
 	if m.known == nil {
 		m.known = m.knownOf(s)
@@ -26,11 +25,10 @@ func (m *Metrics) zeroes(s *fsm.State) {
 	}
 }
 
-// holdsOfTheRunner are what may hold an action of any kind.
+// holdsOfTheRunner are the holds of actions of any kind.
 var holdsOfTheRunner = []string{actions.HoldPlan, actions.HoldAnswer, actions.HoldReadable, actions.HoldNextAttempt, actions.HoldDomains, actions.HoldItems}
 
-// knownOf lists what the machines, kinds and rules of a state can be counted by. They are
-// the same for as long as EKCO runs.
+// knownOf lists the gauges for the machines, kinds and rules, which stay the same while EKCO runs.
 func (m *Metrics) knownOf(s *fsm.State) []labelled {
 	known := []labelled{}
 	for machine, state := range s.MachineStates() {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer is who is at the other end of a connection, by the kernel's word.
+// peer is the process at the other end of a connection, according to the kernel.
 type peer struct {
 	uid uint32
 	pid int32
@@ -22,7 +22,7 @@ type peer struct {
 
 type peerKey struct{}
 
-// withPeer is an http.Server's ConnContext: it remembers the peer.
+// withPeer is an http.Server's ConnContext: it adds the peer.
 func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peerOf(conn))
 }
@@ -47,7 +47,7 @@ func peerOf(conn net.Conn) peer {
 	return peer{uid: cred.Uid, pid: cred.Pid}
 }
 
-// admitted says whether the peer may use the socket.
+// admitted returns an error unless the peer may use the socket.
 func (p peer) admitted() error {
 	switch {
 	case p.err != nil:
@@ -58,8 +58,8 @@ func (p peer) admitted() error {
 	return nil
 }
 
-// actor returns the name under which the peer's requests are recorded. The
-// name is looked up here; what sudo says is a detail the client adds.
+// actor returns the name that is recorded with the peer's requests: the user according to the kernel, and the
+// client's own claim about sudo.
 func (p peer) actor(host, sudoUser string) string {
 	actor := "cli:" + userName(p.uid) + "@" + host
 	if sudoUser = plainName(sudoUser); sudoUser != "" {
@@ -68,8 +68,7 @@ func (p peer) actor(host, sudoUser string) string {
 	return actor
 }
 
-// LocalActor returns the name under which this process's own requests are
-// recorded, in the form the socket uses.
+// LocalActor returns that name for requests of this process.
 func LocalActor() string {
 	return peer{uid: uint32(os.Geteuid())}.actor(hostName(), os.Getenv("SUDO_USER"))
 }
@@ -84,7 +83,7 @@ func userName(uid uint32) string {
 	return "uid" + id
 }
 
-// plainName keeps what a user name may consist of, at most 32 characters.
+// plainName keeps the characters of user names, at most 32.
 func plainName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

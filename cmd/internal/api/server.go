@@ -15,13 +15,13 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// stopPatience is how long calls that are under way may take to end.
-const stopPatience = 3 * time.Second
+// stopTimeout is how long calls in progress may take to end.
+const stopTimeout = 3 * time.Second
 
-// Serve serves the backend on a listener from [Listen] until ctx ends, and
-// closes it. When ctx ends, streams are cut and other calls have 3 s to end.
+// Serve serves the backend on a listener from [Listen] until ctx ends, and closes it. Then it cuts streams, and other
+// calls have 3 s to end.
 func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {
-	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx, patience: writePatience}
+	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx, timeout: writeTimeout}
 	return s.serve(ctx, listener)
 }
 
@@ -47,9 +47,9 @@ func serveUntil(ctx context.Context, server *http.Server, listener net.Listener)
 		case <-served:
 			return
 		}
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
-		if err := server.Shutdown(patience); err != nil {
+		if err := server.Shutdown(wait); err != nil {
 			_ = server.Close()
 		}
 	})
@@ -66,10 +66,10 @@ type server struct {
 	backend Backend
 	log     *slog.Logger
 	host    string
-	// stopping ends when the server is told to stop; streams end with it.
+	// stopping ends when the server stops; streams end with it.
 	stopping context.Context
-	// patience is how long a peer may refuse to read.
-	patience  time.Duration
+	// timeout is how long a peer may not read.
+	timeout   time.Duration
 	followers followers
 }
 
@@ -97,7 +97,7 @@ func (s *server) routes() http.Handler {
 	return mux
 }
 
-// guard lets only root and EKCO's own user pass.
+// guard admits only root and EKCO's own user.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, _ := r.Context().Value(peerKey{}).(peer)
@@ -110,8 +110,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// named adapts a method whose request names its actor: that is the peer,
-// whatever the request says.
+// named adapts a method whose request has an actor: it sets the peer, and ignores the request's own.
 func named[In, Out any](s *server, actorOf func(*In) *string, do func(context.Context, In) (Out, error)) http.HandlerFunc {
 	return call(func(ctx context.Context, in In, actor string) (Out, error) {
 		*actorOf(&in) = actor
@@ -119,7 +118,7 @@ func named[In, Out any](s *server, actorOf func(*In) *string, do func(context.Co
 	}, s)
 }
 
-// silent gives a method that answers nothing an empty answer.
+// silent adapts a method without a result.
 func silent[In any](do func(context.Context, In) error) func(context.Context, In) (nothing, error) {
 	return func(ctx context.Context, in In) (nothing, error) { return nothing{}, do(ctx, in) }
 }
@@ -149,14 +148,14 @@ func (s *server) actor(r *http.Request) string {
 // decode reads the whole body as one JSON object.
 func (s *server) decode(w http.ResponseWriter, r *http.Request, into any) error {
 	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(readPatience)); err != nil {
+	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
 		return fmt.Errorf("bound the time to read the request: %w", err)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		return fmt.Errorf("read the request: %w: %w", err, ErrInvalid)
 	}
-	// The server goes on reading to notice that the client left.
+	// The server continues to read, to notice a closed connection.
 	if err := control.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("lift the time to read the request: %w", err)
 	}
@@ -179,7 +178,7 @@ func (s *server) reply(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if _, err := s.patient(w).Write(content); err != nil {
-		s.log.Debug("the caller left before its answer", "error", err)
+	if _, err := s.withTimeout(w).Write(content); err != nil {
+		s.log.Debug("the client closed the connection before the answer", "error", err)
 	}
 }

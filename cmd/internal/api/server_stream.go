@@ -13,20 +13,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// patientWriter writes through to the connection, and gives up on a peer that
-// does not read.
-type patientWriter struct {
-	w        http.ResponseWriter
-	control  *http.ResponseController
-	patience time.Duration
+// timeoutWriter writes through to the connection, with a timeout for a peer that does not read.
+type timeoutWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
 }
 
-func (s *server) patient(w http.ResponseWriter) *patientWriter {
-	return &patientWriter{w: w, control: http.NewResponseController(w), patience: s.patience}
+func (s *server) withTimeout(w http.ResponseWriter) *timeoutWriter {
+	return &timeoutWriter{w: w, control: http.NewResponseController(w), timeout: s.timeout}
 }
 
-func (p *patientWriter) Write(content []byte) (int, error) {
-	if err := p.control.SetWriteDeadline(time.Now().Add(p.patience)); err != nil {
+func (p *timeoutWriter) Write(content []byte) (int, error) {
+	if err := p.control.SetWriteDeadline(time.Now().Add(p.timeout)); err != nil {
 		return 0, err
 	}
 	n, err := p.w.Write(content)
@@ -47,7 +46,7 @@ func (s *server) streaming(r *http.Request) (ctx context.Context, end func()) {
 	}
 }
 
-// events streams events, a line each.
+// events streams events, one per line.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	var request eventsRequest
 	if err := s.decode(w, r, &request); err != nil {
@@ -63,7 +62,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
-	direct := s.patient(w)
+	direct := s.withTimeout(w)
 	if _, err := direct.Write(nil); err != nil {
 		return
 	}
@@ -82,7 +81,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		if lines.Encode(eventLine{Event: &event}) != nil {
 			return
 		}
-		// Live events go out at once; a history in large pieces.
+		// Live events are sent immediately; a history in large pieces.
 		if request.Follow && buffered.Flush() != nil {
 			return
 		}
@@ -94,7 +93,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if ctx.Err() != nil {
-		// Told to stop in the middle: the client must not take it for the end.
+		// Stopped in the middle: the client must not take this for the end.
 		_ = buffered.Flush()
 		panic(http.ErrAbortHandler)
 	}
@@ -103,7 +102,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// export streams gzip'ed NDJSON and says in a trailer how it went.
+// export streams gzip'ed NDJSON and sends the outcome in a trailer.
 func (s *server) export(w http.ResponseWriter, r *http.Request) {
 	var query journal.Query
 	if err := s.decode(w, r, &query); err != nil {
@@ -115,7 +114,7 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Trailer", outcomeTrailer)
 	w.WriteHeader(http.StatusOK)
-	direct := s.patient(w)
+	direct := s.withTimeout(w)
 	out := bufio.NewWriterSize(direct, 64<<10)
 	err := s.backend.Export(ctx, out, query)
 	if flushErr := out.Flush(); err == nil && flushErr != nil {
@@ -131,7 +130,7 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set(outcomeTrailer, outcome)
 	if _, err := direct.Write(nil); err != nil {
-		s.log.Debug("the caller left before the end of its export", "error", err)
+		s.log.Debug("the client closed the connection before the end of the export", "error", err)
 	}
 }
 
@@ -139,7 +138,7 @@ func (s *server) export(w http.ResponseWriter, r *http.Request) {
 func (s *server) importEvents(w http.ResponseWriter, r *http.Request) {
 	ctx, end := s.streaming(r)
 	defer end()
-	body := &patientReader{r: http.MaxBytesReader(w, r.Body, maxImport), control: http.NewResponseController(w)}
+	body := &timeoutReader{r: http.MaxBytesReader(w, r.Body, maxImport), control: http.NewResponseController(w)}
 	imported, err := s.backend.Import(ctx, r.URL.Query().Get(importedFrom), body)
 	if err != nil {
 		s.fail(w, fmt.Errorf("import: %w", err))
@@ -148,19 +147,19 @@ func (s *server) importEvents(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, answer[journal.JournalImported]{Value: imported})
 }
 
-// patientReader gives up on a peer that stops sending.
-type patientReader struct {
+// timeoutReader has a timeout for a peer that does not send.
+type timeoutReader struct {
 	r       io.Reader
 	control *http.ResponseController
 }
 
-func (p *patientReader) Read(into []byte) (int, error) {
-	if err := p.control.SetReadDeadline(time.Now().Add(readPatience)); err != nil {
+func (p *timeoutReader) Read(into []byte) (int, error) {
+	if err := p.control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
 		return 0, err
 	}
 	n, err := p.r.Read(into)
 	if err != nil {
-		// Not to be cut off while the import is being written.
+		// The import is written after this, without a timeout.
 		if lift := p.control.SetReadDeadline(time.Time{}); lift != nil {
 			return n, lift
 		}

@@ -250,7 +250,7 @@ func TestAStreamThatIsCutIsTakenUpAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{backend: backend, log: quiet(), host: "h", stopping: context.Background(), patience: writePatience}
+	s := &server{backend: backend, log: quiet(), host: "h", stopping: context.Background(), timeout: writeTimeout}
 	httpServer := &http.Server{Handler: backend.cut(s.routes()), ConnContext: withPeer, ReadHeaderTimeout: time.Minute}
 	done := make(chan error, 1)
 	go func() { done <- httpServer.Serve(listener) }()
@@ -503,7 +503,7 @@ func serveInBubble(t *testing.T, backend Backend) *Client {
 	t.Helper()
 	listener := memorynet.Listen()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &server{backend: backend, log: quiet(), host: "h", stopping: ctx, patience: writePatience}
+	s := &server{backend: backend, log: quiet(), host: "h", stopping: ctx, timeout: writeTimeout}
 	itself := func(ctx context.Context, _ net.Conn) context.Context {
 		return context.WithValue(ctx, peerKey{}, peer{uid: uint32(os.Getuid())})
 	}
@@ -571,7 +571,7 @@ func TestAConnectionIsGoodAfterAPause(t *testing.T) {
 			if _, err := client.Status(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * writePatience) // the answer was written under a deadline
+			time.Sleep(2 * writeTimeout) // the answer was written under a deadline
 			n := 0
 			for _, err := range client.Events(t.Context(), journal.Query{}, false) {
 				if n++; err != nil {

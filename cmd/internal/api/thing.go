@@ -13,58 +13,55 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ThingRequest names what is to be explained.
+// ThingRequest selects the things to explain.
 type ThingRequest struct {
-	// Kind is what the things' machine or their kind is called, in upper or lower case,
-	// and Name their name.
+	// Kind is the things' machine or kind, in upper or lower case, and Name their name.
 	Kind string `json:"kind,omitempty"`
 	Name string `json:"name,omitempty"`
-	// Action, when set, stands for the thing that the open action is about.
+	// Action, if set, selects the thing of that open action instead.
 	Action string `json:"action,omitempty"`
 }
 
-// ThingExplanation says why a thing is as it is, and what keeps EKCO from acting on it.
+// ThingExplanation explains the state of a thing, and what stops EKCO from acting on it.
 type ThingExplanation struct {
 	Now     time.Time       `json:"now"`
 	Machine string          `json:"machine"`
 	Subject journal.Subject `json:"subject"`
 	State   journal.State   `json:"state"`
 	Since   time.Time       `json:"since"`
-	// FactsSeq is the event with its last facts, GoneSeq the one that said that it no
-	// longer exists; 0 means that there was none.
+	// FactsSeq is the event with its last facts, GoneSeq the event with its end; 0 if there is none.
 	FactsSeq uint64 `json:"facts_seq"`
 	GoneSeq  uint64 `json:"gone_seq"`
-	// Actions are the open ones about it, Refusals what keeps EKCO from others.
+	// Actions has its open actions, Refusals what stops EKCO from others.
 	Actions  []journal.ActionRecord `json:"actions"`
 	Refusals []fsm.Refusal          `json:"refusals"`
-	// Contests are what EKCO changed, and another program keeps changing back.
+	// Contests has the changes that another program keeps undoing.
 	Contests []ContestStatus `json:"contests"`
-	// Last is how the last action of each kind ended, as far as that matters.
+	// Last has the end of the last action of each kind, as far as the machine needs it.
 	Last map[journal.ActionKind]fsm.Ending `json:"last"`
-	// Next is what EKCO will begin about it by itself, and what is against that. It is empty
-	// where none runs.
+	// Next is what EKCO will begin automatically, and what prevents that. It is empty if no operator runs.
 	Next []fsm.Upcoming `json:"next"`
 }
 
-// Foresee fills in what is to come of each thing.
+// Foresee fills in Next of each thing.
 func Foresee(things []ThingExplanation, s *fsm.State, p fsm.Policy) {
 	for i := range things {
 		things[i].Next = append([]fsm.Upcoming{}, fsm.ForeseeThing(s, p, things[i].Now, things[i].Subject)...)
 	}
 }
 
-// ContestStatus is a change that EKCO leaves alone for a time.
+// ContestStatus is a change that EKCO does not repeat for a time.
 type ContestStatus struct {
-	// Key names the change, Action made it last, at Last.
+	// Key identifies the change; Action made it last, at Last.
 	Key    string    `json:"key"`
 	Action string    `json:"action"`
 	Last   time.Time `json:"last"`
-	// Until is when EKCO may make it again.
+	// Until is when EKCO may repeat it.
 	Until time.Time `json:"until"`
 }
 
-// ExplainThings explains the things that are meant, those seen last first. Things of one
-// name can differ in their UIDs.
+// ExplainThings explains the selected things, the ones seen last first. Several can have the same name with different
+// UIDs.
 func ExplainThings(s *fsm.State, now time.Time, request ThingRequest) ([]ThingExplanation, error) {
 	meant := func(t *fsm.Thing) bool { return t.Name == request.Name && isOf(t, request.Kind) }
 	if request.Action != "" {
@@ -124,7 +121,7 @@ func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
 	return explained
 }
 
-// concerns reports whether a refusal keeps EKCO from acting on the thing.
+// concerns reports whether a refusal stops EKCO from acting on the thing.
 func concerns(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
 	if refusal.Subject != journal.ClusterSubject {
 		return fsm.Key(refusal.Subject) == fsm.Key(t.Subject)
@@ -133,7 +130,7 @@ func concerns(s *fsm.State, refusal fsm.Refusal, t *fsm.Thing) bool {
 	return kind != nil && kind.Machine == t.Machine() && t.GoneSeq == 0
 }
 
-// unknownThing is the error for a name that nothing has.
+// unknownThing is the error for an unknown name.
 func unknownThing(s *fsm.State, request ThingRequest) error {
 	near := fsm.DidYouMean(fsm.Near(request.Kind+"/"+request.Name, thingNames(s)))
 	return fmt.Errorf("EKCO knows no %s %s%s%w", request.Kind, request.Name, near, Hidden(ErrNotFound))

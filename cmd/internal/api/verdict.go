@@ -15,20 +15,20 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Overall says in a word how things are.
+// Overall is the verdict about the status.
 type Overall string
 
-// From good to bad.
+// The verdicts, from good to bad.
 const (
-	// OverallOK: EKCO has nothing to do, and nothing to complain about.
+	// OverallOK: EKCO has nothing to do, and there are no problems.
 	OverallOK Overall = "ok"
-	// OverallWorking: EKCO is at work, or waits for something that comes by itself.
+	// OverallWorking: EKCO works, or waits for something that needs no person.
 	OverallWorking Overall = "working"
-	// OverallNeedsYou: it does not go on without a person.
+	// OverallNeedsYou: something needs a person.
 	OverallNeedsYou Overall = "needs_you"
 )
 
-// ProblemKind says what sort of problem it is, for programs.
+// ProblemKind is the kind of a problem, for programs.
 type ProblemKind string
 
 // The kinds of problem.
@@ -49,28 +49,27 @@ const (
 	ProblemNeedsPerson       ProblemKind = "needs_person"
 )
 
-// Problem is something that is not as it should be.
+// Problem is something that is wrong.
 type Problem struct {
 	Kind ProblemKind `json:"kind"`
-	// NeedsYou says that it does not end without a person.
+	// NeedsYou is set if it does not end without a person.
 	NeedsYou bool `json:"needs_you"`
-	// Thing is what it is about, KIND/NAME; empty for EKCO itself.
+	// Thing is the KIND/NAME that has it; empty for EKCO itself.
 	Thing string `json:"thing"`
-	// Since is when it began, nil where nobody knows.
+	// Since is when it began, nil if unknown.
 	Since *time.Time `json:"since"`
-	// Reason says what is the case, Advice what to do about it, Command what to type first;
-	// for people.
+	// Reason says what is wrong, Advice what to do, Command what to run first; for people.
 	Reason  string `json:"reason"`
 	Advice  string `json:"advice"`
 	Command string `json:"command"`
 }
 
-// apiGrace is how long the Kubernetes API may be away before a person is called for: an API
-// server that restarts is back by then.
+// apiGrace is how long the Kubernetes API may not answer before that needs a person: an API server that restarts
+// answers again by then.
 const apiGrace = 5 * time.Minute
 
-// Judge fills in the problems of a status that is otherwise complete, those first that
-// need a person, and the verdict that follows. Verb is what an action of a kind does.
+// Judge fills in the problems of a status that is otherwise complete, first those that need a person, and the
+// verdict. verb names the kinds of actions.
 func Judge(status *Status, verb func(journal.ActionKind) string) {
 	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), mirrorProblems(status), actionProblems(status, verb),
 		nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
@@ -84,7 +83,7 @@ func Judge(status *Status, verb func(journal.ActionKind) string) {
 	}
 }
 
-// at returns a time that is known.
+// at returns nil for an unknown time.
 func at(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -104,26 +103,26 @@ func journalProblems(status *Status) (problems []Problem) {
 	if u := j.Unopened; u != nil {
 		return []Problem{{
 			Kind: ProblemJournalNotOpen, NeedsYou: true, Since: at(u.Since), Reason: "the journal is not open, so EKCO only observes: " + u.Problem,
-			Advice:  "the file is left as it is and tried again at " + words.Stamp(u.NextTry),
+			Advice:  "EKCO leaves the file unchanged and retries at " + words.Stamp(u.NextTry),
 			Command: "ekco journal verify",
 		}}
 	}
 	if what := safeModeReason(j); what != "" {
 		problems = append(problems, Problem{
 			Kind: ProblemSafeMode, NeedsYou: true, Since: at(j.SafeModeSince), Reason: what,
-			Advice: "look at what it shows, then let EKCO work again", Command: "ekco journal accept",
+			Advice: "the command shows what is lost and asks; then EKCO works again", Command: "ekco journal accept",
 		})
 	}
 	if !j.Writable && j.Error != "" {
 		problems = append(problems, Problem{
-			Kind: ProblemJournalUnwritable, NeedsYou: true, Since: at(j.UnwritableSince), Reason: "the journal cannot be written, so nothing is done: " + j.Error,
+			Kind: ProblemJournalUnwritable, NeedsYou: true, Since: at(j.UnwritableSince), Reason: "the journal cannot be written, so EKCO does nothing: " + j.Error,
 			Advice: "free space on its file system, or make it writable again; EKCO continues automatically", Command: "df -h " + cmp.Or(j.Path, "/var/lib/ekco"),
 		})
 	}
 	return problems
 }
 
-// mirrorProblems come after an outage of the API, of which they may be a consequence.
+// mirrorProblems come after an outage of the API, which may be their cause.
 func mirrorProblems(status *Status) []Problem {
 	reason := "open actions cannot be mirrored in the cluster: " + status.Mirror
 	switch {
@@ -133,11 +132,11 @@ func mirrorProblems(status *Status) []Problem {
 	default:
 		return nil
 	}
-	return []Problem{{Kind: ProblemMirror, Reason: reason, Advice: "it is tried again; until then another EKCO would not know of them"}}
+	return []Problem{{Kind: ProblemMirror, Reason: reason, Advice: "EKCO retries; until then the EKCO of another machine would not know of them"}}
 }
 
-// safeModeReason says what became of the journal, so that EKCO is in safe mode; "" if it is
-// not. A damaged journal mostly lacks its newest events too.
+// safeModeReason says why EKCO is in safe mode; "" if it is not. A damaged journal usually lacks its newest events
+// too.
 func safeModeReason(j JournalStatus) string {
 	switch {
 	case j.SafeMode != nil && j.Outdated != nil:
@@ -155,7 +154,7 @@ func operatorProblems(status *Status) (problems []Problem) {
 	if !o.Running && o.PID == 0 {
 		since, reason := o.StartedAt, "no operator runs: the last one did not stop in order"
 		if status.Journal.LastTime.After(since) {
-			since = status.Journal.LastTime // until then it ran
+			since = status.Journal.LastTime // it ran until then
 		}
 		switch {
 		case o.StartedAt.IsZero():
@@ -199,24 +198,24 @@ func actionProblems(status *Status, verb func(journal.ActionKind) string) (probl
 		case action.Stalled != nil:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemStalled, true, at(action.StalledAt)
 			problem.Reason = fmt.Sprintf("%s is stalled at %s: %s", what, action.Stalled.Step, action.Stalled.Reason)
-			problem.Advice = "repair the cause, then: ekco retry " + action.ID + NextTryHint(action)
+			problem.Advice = "after repairing the cause, run: ekco retry " + action.ID + NextTryHint(action)
 		case others != "" && (len(action.Holds) == 0 || tooLong && !needy):
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, tooLong, at(waits.Since)
 			problem.Reason = what + " " + waits.Missing
 			if !strings.HasPrefix(waits.Missing, "waits for ") {
-				problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, others, waits.Missing)
+				problem.Reason = fmt.Sprintf("%s waits at %s: %s", what, others, waits.Missing)
 			}
-			problem.Advice = "it continues automatically when who holds it has let go; see why they do not"
+			problem.Advice = "it continues automatically once that is released; see what holds it"
 		case hold.Preflight == journal.HoldNextAttempt:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
-			problem.Reason = fmt.Sprintf("%s does not get past %s: %s", what, step, hold.Reason)
-			problem.Advice = "it is tried again and again; repair the cause, then, so that it need not wait for the next attempt: ekco retry " + action.ID
+			problem.Reason = fmt.Sprintf("%s keeps failing at %s: %s", what, step, hold.Reason)
+			problem.Advice = "EKCO keeps retrying; after repairing the cause, to retry at once, run: ekco retry " + action.ID
 		case len(action.Holds) > 0:
 			problem.Kind, problem.NeedsYou, problem.Since = ProblemHeld, needy, at(action.HeldSince[step])
 			problem.Reason = fmt.Sprintf("%s waits, because %s", what, words.Held(hold.Preflight, hold.Reason))
 			problem.Advice = "it continues automatically when that is gone"
 			if needy {
-				problem.Advice = fmt.Sprintf("it has waited for more than %s: do what the reason names, and it goes on automatically", words.Span(time.Duration(hold.NeedsPersonAfter)))
+				problem.Advice = fmt.Sprintf("it has waited for more than %s: do what the reason says, and it continues automatically", words.Span(time.Duration(hold.NeedsPersonAfter)))
 			}
 		default:
 			continue
@@ -234,11 +233,11 @@ func NextTryHint(action journal.ActionRecord) string {
 	return "; EKCO retries it at " + words.Stamp(action.Steps[action.Stalled.Step].NextTry) + " or later"
 }
 
-// othersGrace is how long others may hold what a step waits for before it is called a problem.
+// othersGrace is how long others may hold what a step waits for before that is a problem.
 const othersGrace = 30 * time.Second
 
-// heldByOthers returns the step that has waited for others for longest, if that is longer than
-// they need, and whether it is too long.
+// heldByOthers returns the step that has waited for others for longest, if that is longer than othersGrace, and
+// whether it needs a person.
 func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string, waits actions.Progress, tooLong bool) {
 	for _, id := range slices.Sorted(maps.Keys(steps)) {
 		held := steps[id]
@@ -249,12 +248,11 @@ func heldByOthers(now time.Time, steps map[string]actions.Progress) (step string
 	return step, waits, step != "" && now.Sub(waits.Since) >= attemptGrace
 }
 
-// attemptGrace is how long the attempts at a step may be in vain before a person is called for:
-// what does not last is over by then.
+// attemptGrace is how long the attempts of a step may fail before that needs a person: temporary causes are over by
+// then.
 const attemptGrace = 5 * time.Minute
 
-// gravestHold returns a hold of the action, by the step that it holds: one that needs a person
-// if there is one.
+// gravestHold returns a hold of the action and its step: one that needs a person, if there is one.
 func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold journal.ActionHeld, needy bool) {
 	for _, id := range slices.Sorted(maps.Keys(action.Holds)) {
 		held := action.Holds[id]
@@ -272,16 +270,16 @@ func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold 
 	return step, hold, false
 }
 
-// nodeProblems are the lost nodes. What EKCO will do about one by itself needs nobody yet.
+// nodeProblems are the lost nodes. A node that EKCO will handle automatically needs no person yet.
 func nodeProblems(status *Status) (problems []Problem) {
 	if !status.Operator.Running {
-		return nil // they may be back
+		return nil // they may be ready again
 	}
 	byItself := map[string]bool{}
 	for _, action := range status.Actions {
 		byItself[action.Subject.UID] = true
 	}
-	// Until EKCO has watched for long enough again, nobody knows what it will do about each.
+	// Until EKCO has observed long enough again, it is unknown what it will do about each.
 	settling := slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return u.Rule == fsm.RuleSettling })
 	for _, next := range status.Next {
 		if !next.Never && !next.At.IsZero() && next.Rule == "" {
@@ -290,7 +288,7 @@ func nodeProblems(status *Status) (problems []Problem) {
 	}
 	for _, node := range status.Nodes {
 		lost := !node.UnreachableSince.IsZero() && node.State != fsmnode.Purged && node.State != fsmnode.Gone
-		if !lost && !node.Flapping || node.State == fsmnode.Purging { // what is wrong with a purge is said of the purge
+		if !lost && !node.Flapping || node.State == fsmnode.Purging { // the purge has its own problem
 			continue
 		}
 		problem := Problem{
@@ -299,8 +297,8 @@ func nodeProblems(status *Status) (problems []Problem) {
 			Advice: adviceOfLost(status, node.Name), Command: "ekco explain node/" + node.Name,
 		}
 		if node.Flapping {
-			problem.Since, problem.Reason = at(node.Since), fmt.Sprintf("node %s comes and goes, so EKCO leaves it alone", node.Name)
-			problem.Advice = "look at its network and its kubelet; EKCO goes on when it stays, or stays away"
+			problem.Since, problem.Reason = at(node.Since), fmt.Sprintf("node %s is flapping, so EKCO does not act on it", node.Name)
+			problem.Advice = "check its network and its kubelet; EKCO continues when it is stable"
 		}
 		problems = append(problems, problem)
 	}
@@ -321,20 +319,20 @@ func thingProblems(status *Status) (problems []Problem) {
 	return problems
 }
 
-// adviceOfLost says what to do about a lost node. Many that are lost at once are rather a
-// broken network: who purges them then, one after the other, loses a cluster.
+// adviceOfLost says what to do about a lost node. If many are lost at once, the network is the likely cause: purging
+// them one after the other would destroy the cluster.
 func adviceOfLost(status *Status, node string) string {
 	purge := "if it is gone for good: ekco purge-node " + node
 	brakes := func(rule string) bool { return rule == fsmnode.RuleStormBrake }
 	if halfIsLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
 		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
-		return "many nodes are lost at once: look at the network first; " + purge
+		return "many nodes are lost at once: check the network first; " + purge
 	}
-	return "bring it back; " + purge
+	return "repair it; " + purge
 }
 
-// halfIsLost reports whether several nodes, and half of all, are lost: no rule tells of that
-// where EKCO would do nothing about them anyway.
+// halfIsLost reports whether several nodes, and half of all, are lost. No rule reports that if EKCO would not act on
+// them anyway.
 func halfIsLost(nodes []NodeStatus) bool {
 	lost, all := 0, 0
 	for _, node := range nodes {
@@ -349,7 +347,7 @@ func halfIsLost(nodes []NodeStatus) bool {
 	return lost > 1 && 2*lost >= all
 }
 
-// refusalProblems returns a problem for each change that a rule keeps EKCO from.
+// refusalProblems returns a problem for each change that a rule blocks.
 func refusalProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
 	for _, refusal := range status.Refusals {
 		problem := Problem{
@@ -375,7 +373,7 @@ func defects(status *Status) (problems []Problem) {
 	return problems
 }
 
-// deed names what is done to what: "purge of worker-2", "raise the copies of replicapool".
+// deed names an action: "purge of worker-2", "raise the copies of replicapool".
 func deed(verb string, subject journal.Subject) string {
 	switch {
 	case subject.Name == "":
@@ -386,7 +384,7 @@ func deed(verb string, subject journal.Subject) string {
 	return verb + " of " + subject.Name
 }
 
-// thingName returns what "ekco explain" takes, "" for the cluster.
+// thingName returns the argument for "ekco explain"; "" for the cluster.
 func thingName(subject journal.Subject) string {
 	if subject == journal.ClusterSubject {
 		return ""

@@ -170,7 +170,7 @@ func TestWhenManyNodesAreLostAtOnceNobodyIsToldToPurgeThemFirst(t *testing.T) {
 	} {
 		status := Status{Now: time.Now(), Operator: OperatorStatus{Running: true}, Nodes: []NodeStatus{{Name: "w1", UnreachableSince: time.Now()}}}
 		change(&status)
-		if advice := nodeProblems(&status)[0].Advice; strings.HasPrefix(advice, "many nodes are lost at once: look at the network first; ") == (name == "") {
+		if advice := nodeProblems(&status)[0].Advice; strings.HasPrefix(advice, "many nodes are lost at once: check the network first; ") == (name == "") {
 			t.Errorf("%s: %q", name, advice)
 		}
 	}
@@ -265,7 +265,7 @@ func TestSafeModeIsThereSinceTheFirstOfItsReasons(t *testing.T) {
 func TestOfANodeThatComesAndGoesItIsNotSaidToBringItBack(t *testing.T) {
 	status := Status{Operator: OperatorStatus{Running: true}, Nodes: []NodeStatus{{Name: "w1", Flapping: true}, {Name: "w2"}, {Name: "w3"}}}
 	problems := nodeProblems(&status)
-	if len(problems) != 1 || !strings.HasPrefix(problems[0].Advice, "look at its network") {
+	if len(problems) != 1 || !strings.HasPrefix(problems[0].Advice, "check its network") {
 		t.Errorf("got %+v", problems)
 	}
 }
@@ -275,7 +275,7 @@ func TestTheProblemNamesTheFinalizer(t *testing.T) {
 	heldByFinalizer(&status, journal.ActionRecord{ID: "purge-w1-9", Kind: journal.ActionPurgeNode, Subject: journal.NodeSubject("w1", "u1")}, time.Minute)
 	for missing, want := range map[string]string{
 		"waits for finalizer a/b on node w1; look at it: kubectl": "purge of w1 waits for finalizer a/b on node w1; look at it: kubectl",
-		"the API server has not answered":                         "purge of w1 does not get past delete-node: the API server has not answered",
+		"the API server has not answered":                         "purge of w1 waits at delete-node: the API server has not answered",
 	} {
 		p := status.Progress["purge-w1-9"]["delete-node"]
 		p.Missing = missing

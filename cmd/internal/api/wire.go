@@ -6,10 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The socket speaks HTTP/1.1. Every call is a POST of a JSON object to one of
-// these paths and answers with a JSON object, {"error": …} when it failed.
-// Events answers with one JSON object a line; import takes, and export gives,
-// gzip'ed NDJSON.
+// The socket speaks HTTP/1.1. Every call is a POST of a JSON object to one of these paths and returns a JSON object,
+// {"error": …} on failure. Events returns one JSON object per line; import reads, and export returns, gzip'ed NDJSON.
 const (
 	pathPing    = "/v1/ping"
 	pathStatus  = "/v1/status"
@@ -35,22 +33,20 @@ const (
 )
 
 const (
-	// maxRequest bounds the body of a call that is not an import.
+	// maxRequest is the largest body of a call that is not an import.
 	maxRequest = 1 << 20
-	// importedFrom is the parameter that says where an import comes from.
+	// importedFrom is the parameter with the origin of an import.
 	importedFrom = "from"
-	// maxImport bounds an import.
+	// maxImport is the largest import.
 	maxImport = 4 << 30
-	// readPatience is how long a peer may take to send a request's body, or
-	// the next piece of an import.
-	readPatience = 10 * time.Second
-	// writePatience is how long a peer may refuse to read. A reader that is
-	// slower is cut off, so that it cannot hold the journal; the client then
-	// asks again from where it was.
-	writePatience = 10 * time.Second
+	// readTimeout is how long a peer may take to send a request's body, or the next piece of an import.
+	readTimeout = 10 * time.Second
+	// writeTimeout is how long a peer may not read. A slower reader is cut off, so that it cannot block the journal;
+	// the client then continues with another request.
+	writeTimeout = 10 * time.Second
 )
 
-// answer is what a call returns.
+// answer is the result of a call.
 type answer[T any] struct {
 	Error *wireError `json:"error,omitempty"`
 	Value T          `json:"value,omitzero"`

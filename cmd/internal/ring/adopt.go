@@ -10,38 +10,38 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// consult looks at the mirror before anything is decided: whether it knows more
-// of this journal than the file does, and what another EKCO had open.
+// consult reads the mirror before the first decision: it may know more of this journal than the file does, and what
+// another EKCO had open.
 func (r *Ring) consult(ctx context.Context) error {
-	return r.patiently(ctx, "read the mirror of open actions", func(ctx context.Context) error {
+	return r.withRetries(ctx, "read the mirror of open actions", func(ctx context.Context) error {
 		content, err := r.readMirror(ctx)
 		switch {
 		case errors.Is(err, kube.ErrNotFound):
 			return nil
 		case errors.Is(err, kube.ErrForbidden):
-			r.log.Info("may not read the mirror of open actions; going on without it", "error", err)
+			r.log.Info("EKCO may not read the mirror of open actions; continuing without it", "error", err)
 			return nil
 		case errors.Is(err, kube.ErrUnavailable):
 			return err
 		case errors.Is(err, mirror.ErrIncomplete) && content.JournalID != r.journalID:
-			r.log.Error("what another EKCO had open is not taken over, only its pauses; nothing irreversible is started", "error", err)
+			r.log.Error("cannot take over the open actions of another EKCO, only its pauses; no irreversible step starts", "error", err)
 			content.Actions, content.Ended = nil, nil
 		case errors.Is(err, mirror.ErrIncomplete):
-			r.log.Error("a part of the own mirror is lost", "error", err)
+			r.log.Error("a part of this EKCO's mirror is lost", "error", err)
 		case errors.Is(err, mirror.ErrOtherFormat):
-			r.log.Error("another EKCO is needed to finish what it began; nothing irreversible is started", "error", err)
+			r.log.Error("only the EKCO that wrote the mirror can finish its actions; no irreversible step starts", "error", err)
 			return nil
 		case err != nil:
-			r.log.Warn("cannot read the mirror of open actions; going on without it", "error", err)
+			r.log.Warn("cannot read the mirror of open actions; continuing without it", "error", err)
 			return nil
 		}
 		if r.ofOtherCluster(content) {
-			r.log.Warn("the mirror of open actions is not used: it is of another cluster, and was copied here", "cluster", content.ClusterUID)
+			r.log.Warn("ignoring the mirror of open actions: it was copied from another cluster", "cluster", content.ClusterUID)
 			return nil
 		}
 		err = r.compare(ctx, content)
 		switch {
-		case errors.Is(err, mirror.ErrOutdated): // it is recorded, and EKCO in safe mode
+		case errors.Is(err, mirror.ErrOutdated): // it is recorded, and EKCO is in safe mode
 			return nil
 		case err != nil || !r.adopts():
 			return err
@@ -50,11 +50,10 @@ func (r *Ring) consult(ctx context.Context) error {
 	})
 }
 
-// adopts says whether this ring goes on with what another EKCO had open. One
-// that tries out, or works for one command, does not.
+// adopts reports whether this ring continues what another EKCO had open. A dry run and a ring for one command do not.
 func (r *Ring) adopts() bool { return !r.cfg.Policy.DryRun && !r.cfg.forCommand() }
 
-// readMirror reads the mirror, which a ring that adopts it may replace.
+// readMirror reads the mirror. A ring that adopts it may replace it.
 func (r *Ring) readMirror(ctx context.Context) (mirror.Content, error) {
 	if r.adopts() {
 		return r.mirror.Load(ctx)
@@ -62,13 +61,12 @@ func (r *Ring) readMirror(ctx context.Context) (mirror.Content, error) {
 	return r.mirror.Read(ctx)
 }
 
-// ofOtherCluster reports whether a mirror was copied here from elsewhere. UIDs
-// that are not known are taken to match.
+// ofOtherCluster reports whether a mirror was copied from another cluster. An unknown UID matches any.
 func (r *Ring) ofOtherCluster(content mirror.Content) bool {
 	return content.ClusterUID != "" && r.cfg.Identity.ClusterUID != "" && content.ClusterUID != r.cfg.Identity.ClusterUID
 }
 
-// adoptFrom takes over what the mirror holds. It decides in the loop, so that nobody ends a pause meanwhile.
+// adoptFrom takes over the content of the mirror. It decides in the loop, so that no pause ends during that.
 func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ...mirror.AdoptOption) error {
 	var result error
 	err := r.do(ctx, func(s *fsm.State) {
@@ -79,7 +77,7 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ..
 		own := content.JournalID == r.journalID
 		switch {
 		case own && salvaged == nil:
-			return // this journal has it all
+			return // this journal has all of it
 		case salvaged != nil:
 			kept = salvaged.LastSeq
 		}
@@ -90,14 +88,14 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ..
 		if drafts, result = r.adoption(ctx, s, content, kept, options...); result != nil || len(drafts) == 0 {
 			return
 		}
-		r.log.Info("taking over what the mirror holds", "events", len(drafts), "journal", content.JournalID)
+		r.log.Info("taking over the content of the mirror", "events", len(drafts), "journal", content.JournalID)
 		_, result = r.store.Append(ctx, drafts...)
 	})
 	return errors.Join(err, result)
 }
 
-// adoption says which events make this journal, which has not lost its events up to kept, go on with what
-// a mirror holds.
+// adoption returns the events with which this journal takes over the content of a mirror. Up to kept, the journal has
+// lost no events.
 func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Content, kept uint64, options ...mirror.AdoptOption) ([]journal.Draft, error) {
 	ended, err := mirror.AlreadyEnded(ctx, r.cfg.Store, content)
 	if err != nil {
@@ -114,7 +112,7 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 	}, adopted), nil
 }
 
-// takeOver merges what an EKCO that has gone quiet had open.
+// takeOver merges the open actions of an EKCO that no longer writes its mirror.
 func (r *Ring) takeOver(ctx context.Context, other mirror.Content) error {
 	if err := r.adoptFrom(ctx, other, mirror.UnderWay()); err != nil {
 		return err

@@ -10,20 +10,19 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// awaited is what a ring that has just started is about to do, and why it cannot
-// yet.
+// awaited is what a starting ring tries to do, and its last error.
 type awaited struct {
-	// what follows "still trying to".
+	// what completes "still trying to".
 	what string
-	// err is why the last try failed, since when the first one did.
+	// err is the error of the last attempt, since the time of the first failure.
 	err   error
 	since time.Time
 }
 
-// listing is what a ring waits for last.
+// listing is the last thing that a start waits for.
 const listing = "list the nodes"
 
-// await notes what the start has come to.
+// await records the state of the start.
 func (r *Ring) await(what string, err error) {
 	now := &awaited{what: what, err: err, since: r.clock.Now()}
 	if before := r.awaits.Load(); before != nil && before.what == what && before.err != nil {
@@ -42,8 +41,8 @@ func (r *Ring) started() bool {
 	}
 }
 
-// starting returns how far the start has come, and an outage of the API that
-// the journal does not tell of yet; nil once the ring has seen the cluster.
+// starting returns the progress of the start, and an outage of the API that the journal does not have yet; nil once
+// the ring has seen the cluster.
 func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
 	if r.started() {
 		return nil, s.API
@@ -51,7 +50,7 @@ func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
 	starting := &api.Starting{Since: r.began, To: listing}
 	outage := s.API
 	if !r.announced.Load() {
-		// What the journal says is of an earlier process.
+		// The journal's state is that of an earlier process.
 		outage = fsm.APIState{}
 	}
 	if a := r.awaits.Load(); a != nil {
@@ -64,7 +63,7 @@ func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
 	return starting, outage
 }
 
-// earlier returns the earlier of two times, of which zero is none.
+// earlier returns the earlier of two times; zero means unknown.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -72,7 +71,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// process returns who works.
+// process describes this process.
 func (r *Ring) process() api.OperatorStatus {
 	id := r.cfg.Identity
 	return api.OperatorStatus{
@@ -83,7 +82,7 @@ func (r *Ring) process() api.OperatorStatus {
 	}
 }
 
-// inShort leaves out of an error what is said of the journal anyway.
+// inShort shortens an error of the journal, which the status reports anyway.
 func inShort(err error) string {
 	if err == nil {
 		return ""
@@ -103,7 +102,7 @@ func (r *Ring) notStarted(s *fsm.State) string {
 	trouble := r.store.trouble()
 	switch {
 	case trouble != nil && r.cfg.forCommand():
-		return "no operator runs, and this command can do nothing: " + trouble.what() + "; free space on its file system, or make it writable again, and ask again"
+		return "no operator runs, and this command can change nothing: " + trouble.what() + "; free space on its file system, or make it writable again, and run the command again"
 	case trouble != nil:
 		return trouble.Error()
 	}
@@ -113,9 +112,9 @@ func (r *Ring) notStarted(s *fsm.State) string {
 	}
 	switch {
 	case !outage.LostAt.IsZero():
-		return fmt.Sprintf("%s, because the Kubernetes API has not answered since %s (%s); ask again when it answers", who, stamp(outage.LostAt), outage.Error)
+		return fmt.Sprintf("%s, because the Kubernetes API has not answered since %s (%s); retry when it answers", who, stamp(outage.LostAt), outage.Error)
 	case starting.Error != "":
-		return fmt.Sprintf("%s: it tries to %s (%s); ask again when that works", who, starting.To, starting.Error)
+		return fmt.Sprintf("%s: it cannot %s yet (%s); retry when it can", who, starting.To, starting.Error)
 	}
-	return fmt.Sprintf("%s: it tries to %s; ask again", who, starting.To)
+	return fmt.Sprintf("%s: it tries to %s; retry soon", who, starting.To)
 }

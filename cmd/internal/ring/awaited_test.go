@@ -43,7 +43,7 @@ func TestAnOperatorStartedDuringAnAPIOutageShowsOldNewsAsOld(t *testing.T) {
 		pass(time.Minute)
 
 		got := status(t, in)
-		if got.Starting == nil || got.Starting.To != "learn which cluster this is" || !got.Starting.Since.Equal(began) {
+		if got.Starting == nil || got.Starting.To != "read the identity of the cluster" || !got.Starting.Since.Equal(began) {
 			t.Errorf("does not say how far the start has come: %+v", got.Starting)
 		}
 		if !got.API.LostAt.Equal(began) || !strings.Contains(got.API.Error, "unavailable") {

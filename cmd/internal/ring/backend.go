@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Archive is what only a journal in a file can do.
+// Archive has the operations that need a journal in a file.
 type Archive interface {
 	Export(ctx context.Context, w io.Writer, query journal.Query) error
 	Import(ctx context.Context, from string, r io.Reader) (journal.JournalImported, error)
@@ -29,7 +29,7 @@ type Backend struct {
 
 var _ api.Backend = (*Backend)(nil)
 
-// Backend returns what the socket serves.
+// Backend returns the backend for the socket.
 func (r *Ring) Backend(archive Archive) *Backend { return &Backend{Archive: archive, ring: r} }
 
 // Verify implements api.Backend.
@@ -85,7 +85,7 @@ func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admissi
 		return api.Admission{}, err
 	}
 	if only := b.ring.cfg.Only; b.ring.cfg.forCommand() && (Only{request.Kind, request.Name}) != only {
-		return api.Admission{}, fmt.Errorf("no operator runs, and a command that %ss %s holds the journal; ask again when it has ended: %w",
+		return api.Admission{}, fmt.Errorf("no operator runs, and a command that %ss %s holds the journal; retry after it has ended: %w",
 			b.ring.words.Verb(only.Kind), only.Name, api.ErrRefused)
 	}
 	request, err := b.lookedFor(ctx, request)
@@ -164,8 +164,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	return explanation, nil
 }
 
-// recordOf returns the record of the action an admission is about, without
-// anything having been written.
+// recordOf returns the record of the admitted action, although nothing was recorded.
 func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time) (journal.ActionRecord, error) {
 	if open != nil {
 		return *open, nil
@@ -178,7 +177,7 @@ func recordOf(admission fsm.Admission, open *journal.ActionRecord, now time.Time
 			}, nil
 		}
 	}
-	return journal.ActionRecord{}, fmt.Errorf("explain %s: the request led to no action", admission.Action)
+	return journal.ActionRecord{}, fmt.Errorf("explain %s: the request has no action", admission.Action)
 }
 
 // Pause implements api.Backend.
@@ -195,8 +194,8 @@ func (b *Backend) Pause(ctx context.Context, p api.PauseRequest) error {
 // mirrorWait is how long the answer to a pause waits for the mirror.
 const mirrorWait = 8 * time.Second
 
-// isMirrored returns nil once the mirror holds what a person said, and otherwise an error that wraps
-// [api.ErrNotMirrored]: what was said is in force all the same.
+// isMirrored returns nil once the mirror has the pause or its end, and otherwise an error that wraps
+// [api.ErrNotMirrored]: it is in force anyway.
 func (b *Backend) isMirrored(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, mirrorWait)
 	defer cancel()
@@ -253,8 +252,8 @@ func (b *Backend) command(ctx context.Context, decide func(*fsm.State) ([]journa
 	return b.translate(ctx, b.write(ctx, decide))
 }
 
-// write decides on the loop and appends there, so that nothing can change in
-// between. An error with drafts, such as a refusal, is recorded all the same.
+// write decides and appends in the loop, so that nothing changes in between. It records drafts even with an error,
+// such as a refusal.
 func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
 	var result error
 	err := b.ring.do(ctx, func(s *fsm.State) {
@@ -271,10 +270,9 @@ func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.
 	return errors.Join(err, result)
 }
 
-// ready waits a little for a ring that has just started, so that a command
-// typed early is not judged by an empty state.
+// ready waits a little for a ring that has just started, so that an early command does not use an empty state.
 func (b *Backend) ready(ctx context.Context) error {
-	wait, cancel := context.WithTimeout(ctx, startPatience)
+	wait, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
 	case <-b.ring.identified:
@@ -286,8 +284,7 @@ func (b *Backend) ready(ctx context.Context) error {
 	}
 }
 
-// notStarted returns why a ring has not seen the cluster, or nil if it has just
-// now.
+// notStarted returns why the ring has not seen the cluster; nil if it has by now.
 func (b *Backend) notStarted(ctx context.Context) error {
 	why := ""
 	if err := b.ring.do(ctx, func(s *fsm.State) { why = b.ring.notStarted(s) }); err != nil || why == "" {
@@ -296,7 +293,7 @@ func (b *Backend) notStarted(ctx context.Context) error {
 	return fmt.Errorf("%s%w", why, api.Hidden(api.ErrRefused))
 }
 
-// blind says why EKCO does not see what is so now, or returns nothing.
+// blind says why EKCO does not see the present state of the cluster; "" if it does.
 func (b *Backend) blind(ctx context.Context) string {
 	why := ""
 	_ = b.ring.ask(ctx, func(s *fsm.State) {
@@ -311,16 +308,16 @@ func (b *Backend) blind(ctx context.Context) string {
 	return why
 }
 
-const startPatience = 20 * time.Second
+const startTimeout = 20 * time.Second
 
-// notSeen is an error that is one only as far as EKCO sees.
+// notSeen is an error about an object that EKCO does not see; it may exist anyway.
 type notSeen interface {
 	error
 	Unseen() string
 }
 
-// translate gives an error of the machines its identity on the socket. A thing is
-// unknown only as far as EKCO sees.
+// translate adds the identity for the socket to an error. If EKCO does not see the cluster, it replaces "unknown" by
+// the reason.
 func (b *Backend) translate(ctx context.Context, err error) error {
 	if unknown, ok := errors.AsType[notSeen](err); ok {
 		if why := b.blind(ctx); why != "" {

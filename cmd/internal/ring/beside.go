@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// runBeside runs what is to run beside the ring, as soon as it knows its cluster.
+// runBeside runs Config.Beside as soon as the ring knows its cluster.
 func (r *Ring) runBeside(ctx context.Context) {
 	ctx, r.stopBeside = context.WithCancel(ctx)
 	if r.cfg.Beside == nil {
@@ -21,13 +21,13 @@ func (r *Ring) runBeside(ctx context.Context) {
 	})
 }
 
-// mayChange reports whether anything may be changed now that no action is about to.
+// mayChange reports whether EKCO may change something now.
 func (r *Ring) mayChange() (may bool) {
 	err := r.ask(context.Background(), func(s *fsm.State) { may = !s.Journal.SafeMode() && !r.cfg.Policy.DryRun })
 	return err == nil && may
 }
 
-// isOpen reports whether an action of that id is open, as far as can be told.
+// isOpen reports whether the action is open, or may be.
 func (r *Ring) isOpen(action string) (open bool) {
 	err := r.ask(context.Background(), func(s *fsm.State) { _, open = s.OpenAction(action) })
 	return err != nil || open

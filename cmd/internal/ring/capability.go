@@ -14,35 +14,29 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Capability is what an EKCO can do about things of one sort, on each floor of the
-// house. It may have nothing on a floor.
+// Capability is what EKCO can do about one sort of things, with a part for each layer. Parts may be empty.
 type Capability struct {
-	// Fsm is the machine of the things, with the kinds of action and the rules.
+	// Fsm has the machine of the things, the kinds of action and the rules.
 	Fsm fsm.Capability
-	// Policy is what the configuration says of them, in the type that the machine
-	// defines; nil for nothing.
+	// Policy has the settings for them, in the type that the machine defines; nil for none.
 	Policy any
-	// Words are how its events read.
+	// Words is the message catalog of its events.
 	Words words.Component
-	// Actions are what is done for each kind of action. Every client of the Kubernetes
-	// API refuses changes in a dry run, and what the API does not answer is noticed as
-	// an outage (see kube.Terms). Clients of anything else must refuse changes by
+	// Actions returns the definition of each kind of action. All clients of the Kubernetes API refuse changes in a
+	// dry run, and report it if the API does not answer (see kube.Terms). Other clients must refuse changes
 	// themselves.
 	Actions func(api kube.API) []actions.Definition
-	// Lookout looks for what requests are about that the journal does not know; nil
-	// where there is nothing to be looked for.
+	// Lookout looks for the subjects of requests that the journal does not know; nil if that is not needed.
 	Lookout func(api kube.API, log *slog.Logger) Lookout
-	// Sources are what is observed, which begins with what the journal knows. The
-	// state must neither be changed nor kept. Facts are told in the order of the
-	// sources.
+	// Sources returns what to observe, starting from what the journal knows. They must neither change nor keep the
+	// state. Facts are reported in the order of the sources.
 	Sources func(s *fsm.State) []observers.Source
 }
 
-// Capabilities are all that an EKCO can do. Their order is that in which they are
-// shown, and asked for decisions.
+// Capabilities are all that EKCO can do, in the order of the output and of the decisions.
 type Capabilities []Capability
 
-// Machines returns their parts that fold the journal and decide.
+// Machines returns the parts that fold the journal and decide.
 func (all Capabilities) Machines() []fsm.Capability {
 	machines := make([]fsm.Capability, 0, len(all))
 	for _, c := range all {
@@ -51,7 +45,7 @@ func (all Capabilities) Machines() []fsm.Capability {
 	return machines
 }
 
-// Vocabulary returns the words for all events: theirs, and the engine's own.
+// Vocabulary returns the message catalog for all events.
 func (all Capabilities) Vocabulary() *words.Vocabulary {
 	components := make([]words.Component, 0, len(all))
 	for _, c := range all {
@@ -60,7 +54,7 @@ func (all Capabilities) Vocabulary() *words.Vocabulary {
 	return words.New(components...)
 }
 
-// words are the capability's own, with what the rest of it says already.
+// words returns the capability's catalog, with the names that its other parts define.
 func (c Capability) words() words.Component {
 	own := c.Words
 	if c.Fsm.Machine != nil {
@@ -75,7 +69,7 @@ func (c Capability) words() words.Component {
 	return own
 }
 
-// Policy returns the engine's policy with what is theirs.
+// Policy returns the engine's policy with those of the capabilities.
 func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
 	for _, c := range all {
 		if c.Policy != nil {
@@ -85,9 +79,8 @@ func (all Capabilities) Policy(engine fsm.Policy) fsm.Policy {
 	return engine
 }
 
-// kinds joins what is done for each kind of action with the terms on which it runs. One
-// that can be decided on and not carried out, or the reverse, is an error: neither would
-// show before an action of it waits for ever.
+// kinds joins the definition of each kind of action with its rule set. A kind without one of the two is an error,
+// since an action of it would wait forever.
 func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
 	terms, err := fsm.Standing(all.Machines()...)
 	if err != nil {
@@ -99,7 +92,7 @@ func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
 		of, decided := terms[definition.Kind]
 		switch {
 		case !decided:
-			return nil, fmt.Errorf("nothing decides on actions of kind %q", definition.Kind)
+			return nil, fmt.Errorf("no machine decides on actions of kind %q", definition.Kind)
 		case done[definition.Kind]:
 			return nil, fmt.Errorf("actions of kind %q are defined twice", definition.Kind)
 		}
@@ -108,7 +101,7 @@ func (all Capabilities) kinds(api kube.API) ([]actions.Kind, error) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(terms)) {
 		if !done[kind] {
-			return nil, fmt.Errorf("actions of kind %q can be decided on, and nothing says what they do", kind)
+			return nil, fmt.Errorf("actions of kind %q have rules and no definition", kind)
 		}
 	}
 	return kinds, nil

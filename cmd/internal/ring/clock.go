@@ -10,20 +10,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookAtClock is how often an idle loop compares the machine's clock with its
-// own. A busy one does so before everything it does.
+// lookAtClock is how often an idle loop compares the machine's clock with its own. A busy one compares them before
+// each event.
 const lookAtClock = 10 * time.Second
 
-// setClock sees to it that the clock is the machine's from here on. What a start
-// has written before is by the clock of the last operator, if that ran in the
-// same boot.
+// setClock starts to follow the machine's clock. Earlier events of this start have the clock of the last operator, if
+// that ran since the machine was booted.
 func (r *Ring) setClock(ctx context.Context) error {
-	return r.patiently(ctx, "write to the journal", func(ctx context.Context) error {
+	return r.withRetries(ctx, "write to the journal", func(ctx context.Context) error {
 		var followErr error
 		err := r.do(ctx, func(*fsm.State) {
 			r.followsClock = true
 			if followErr = r.followClock(ctx); followErr == nil {
-				followErr = r.adrift
+				followErr = r.unrecordedJump
 			}
 		})
 		if err != nil {
@@ -33,19 +32,17 @@ func (r *Ring) setClock(ctx context.Context) error {
 	})
 }
 
-// drifted reports whether the machine's clock is elsewhere.
+// drifted reports whether the machine's clock differs from the ring's.
 func (r *Ring) drifted() bool {
 	return r.followsClock && r.clock.Drift().Abs() >= clock.Tolerance
 }
 
-// followClock compares the machine's clock with the own one, which counts what
-// passes. If the machine's was set, or the machine slept, that is put on record,
-// and both the clock and all times that the loop knows are moved together. As
-// long as it cannot be recorded, the ring is adrift, and nothing is decided. The
-// error is fatal.
+// followClock compares the machine's clock with the ring's, which counts elapsed time. If the machine's clock was
+// set, or the machine slept, it records that, and moves the ring's clock and all times in the loop together. Until
+// the jump is recorded, EKCO decides nothing. The error is fatal.
 func (r *Ring) followClock(ctx context.Context) error {
 	if !r.drifted() {
-		r.adrift = nil
+		r.unrecordedJump = nil
 		return nil
 	}
 	by := r.clock.Drift().Round(time.Millisecond)
@@ -54,15 +51,14 @@ func (r *Ring) followClock(ctx context.Context) error {
 		Payload: journal.ClockJumped{By: journal.Duration(by)},
 	})
 	if err != nil {
-		r.adrift = fmt.Errorf("the machine's clock was moved by %s, which cannot be recorded: %w", by, err)
+		r.unrecordedJump = fmt.Errorf("the machine's clock was moved by %s, and EKCO cannot record that: %w", by, err)
 		return nil
 	}
-	r.adrift, r.lastLook = nil, lastLook{}
+	r.unrecordedJump, r.lastLook = nil, lastLook{}
 	return r.catchUp(ctx)
 }
 
-// clockSkew returns how far the API server's clock is ahead of the own one, nil
-// when that is not known.
+// clockSkew returns how far the API server's clock is ahead of the ring's; nil if unknown.
 func (r *Ring) clockSkew() *journal.Duration {
 	server, known := r.kube.ServerTime()
 	if !known {

@@ -35,10 +35,10 @@ func TestTheLoopLetsInAsLongAsItKnowsTheTime(t *testing.T) {
 	}()
 	defer func() { close(end); <-ended }()
 	keeper := domainKeeper{r}
-	take := func(action, step string, want bool, adrift error) {
+	take := func(action, step string, want bool, unrecordedJump error) {
 		t.Helper()
 		_, ok, err := keeper.Take(t.Context(), fsm.Claim{Action: action, Steps: []string{step}, Domains: []string{"storage"}})
-		if ok != want || !errors.Is(err, adrift) {
+		if ok != want || !errors.Is(err, unrecordedJump) {
 			t.Errorf("%s of %s is let in: %v, %v", step, action, ok, err)
 		}
 	}
@@ -52,6 +52,6 @@ func TestTheLoopLetsInAsLongAsItKnowsTheTime(t *testing.T) {
 	keeper.Leave("second", "s")
 	take("first", "a", true, nil)
 	keeper.Leave("first", "a")
-	r.adrift = errors.New("the clock is elsewhere")
-	take("second", "s", false, r.adrift)
+	r.unrecordedJump = errors.New("the clock is elsewhere")
+	take("second", "s", false, r.unrecordedJump)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// Unready says why the ring is not ready: its loop must run, the journal be
-// writable and the observers have caught up. It returns nothing when it is.
+// Unready returns why the ring is not ready; nothing if its loop runs, the journal is writable and the observers are
+// synced.
 func (r *Ring) Unready(ctx context.Context) []string {
 	var reasons []string
 	synced, why := true, ""
@@ -23,7 +23,7 @@ func (r *Ring) Unready(ctx context.Context) []string {
 		reasons = append(reasons, trouble.Error())
 	}
 	if !synced && why == "" {
-		reasons = append(reasons, "the Kubernetes API does not answer, or the nodes have not been listed yet")
+		reasons = append(reasons, "the Kubernetes API does not answer, or EKCO has not listed the nodes yet")
 	}
 	if why != "" {
 		reasons = append(reasons, why)

@@ -353,7 +353,7 @@ func TestABulbIsRenewedThroughADeathInTheMiddle(t *testing.T) {
 		h.is("desk", lampBurning)
 		h.did("switch-on desk", "unscrew desk", "screw-in desk", "switch-on desk")
 		h.says("the history", h.history("table"), "lamp desk is dark", "lamp desk: Burning → Renewing: its bulb is being renewed", "Renewing → Dark")
-		h.says("the tree", h.history("tree"), "renew-bulb desk: done", "asked for by operator: its bulb is worn", "unscrew", "already", "screw-in")
+		h.says("the tree", h.history("tree"), "renew-bulb desk: done", "requested by operator: its bulb is worn", "unscrew", "already", "screw-in")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}
@@ -633,7 +633,7 @@ func TestAPersonsBulbIsScrewedInWhateverOnlyKeepsEKCOFromIt(t *testing.T) {
 			action = admitted.Action
 		})
 		pass(time.Minute)
-		h.says("the explanation", h.explainedOf(in, action), "lamp desk (uid uid-desk)", "State:    Renewing", "OPEN ACTIONS", action, "asked for by cli:")
+		h.says("the explanation", h.explainedOf(in, action), "lamp desk (uid uid-desk)", "State:    Renewing", "OPEN ACTIONS", action, "requested by cli:")
 		in.life.kill()
 		t.Logf("the first one ended: %v", <-in.ended)
 		h.closeJournal()
@@ -673,7 +673,7 @@ func TestEKCODoesNotFightOverALamp(t *testing.T) {
 		pass(5 * time.Minute)
 		h.did("switch-on desk", "switch-on desk")
 		h.says("the status", h.status(in, "table"), "until then blocked by "+fsm.RuleContested, "the switch of lamp desk back to off")
-		h.says("the explanation", h.explainedOf(in, ""), fsm.RuleContested, "CONTESTED", "switch: somebody else undoes it; last set by light-desk-")
+		h.says("the explanation", h.explainedOf(in, ""), fsm.RuleContested, "CONTESTED", "switch: another program keeps changing it; last set by light-desk-")
 		if err := in.stop(); err != nil {
 			t.Error(err)
 		}

@@ -7,9 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// logEvent logs what an administrator looks for in the log of a bad night: what
-// became of nodes, what was decided, and what keeps EKCO from acting. The runner
-// logs its own steps.
+// logEvent logs the events that an administrator needs after an incident: the states of nodes, decisions, and what
+// stops EKCO from acting. The runner logs its own steps.
 func (r *Ring) logEvent(event journal.Decoded) {
 	line, said := r.words.Line(event)
 	if !said {

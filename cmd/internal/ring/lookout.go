@@ -8,35 +8,33 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Lookout looks outside for what a request is about that the journal knows nothing of.
+// Lookout looks outside the journal for the subject of a request that the journal does not know.
 type Lookout interface {
-	// Needed reports whether only a look can tell what the request is about. What names
-	// all that the look depends on; one that began before since tells nothing. It is
-	// asked in the loop, and must neither change nor keep the state.
+	// Needed reports whether the request needs a look. what identifies the look with all its parameters; a look that
+	// began before since is outdated. It is called in the loop, and must neither change nor keep the state.
 	Needed(s *fsm.State, request fsm.Request) (what string, since time.Time, needed bool)
-	// Look looks, and reports whether there is anything. What was seen becomes the
-	// request's. A place that does not answer takes its time.
+	// Look looks, and reports whether it found anything. seen becomes part of the request. A place that does not
+	// answer delays it until a timeout.
 	Look(ctx context.Context, request fsm.Request) (seen any, found bool)
 }
 
-// lookAgain is how long what was found counts. A person is shown it, and then asks for
-// the action: places that hang are not asked twice for that. The action itself captures
-// everything anew.
+// lookAgain is how long a result is reused: a user sees it, and then requests the action, without a second wait for
+// places that hang. The action itself captures everything again.
 const lookAgain = 2 * time.Minute
 
-// lastLook is the last look which found something.
+// lastLook is the last look that found something.
 type lastLook struct {
 	what      string
 	began, at time.Time
 	seen      any
 }
 
-// tells reports whether the look still says what is there, and looked for just that.
+// tells reports whether the result can be reused for this look.
 func (l lastLook) tells(what string, since time.Time) bool {
 	return l.what == what && time.Since(l.at) < lookAgain && l.began.After(since)
 }
 
-// lookouts are those of the kinds of action, where there are any.
+// lookouts returns the lookouts by kind of action.
 func (r *Ring) lookouts() map[journal.ActionKind]Lookout {
 	lookouts := map[journal.ActionKind]Lookout{}
 	for _, c := range r.cfg.Capabilities {
@@ -51,8 +49,7 @@ func (r *Ring) lookouts() map[journal.ActionKind]Lookout {
 	return lookouts
 }
 
-// lookedFor adds to a request what a look outside has come to, where one is needed. It
-// looks outside of the loop.
+// lookedFor adds the result of a look to a request that needs one. It looks outside the loop.
 func (b *Backend) lookedFor(ctx context.Context, request fsm.Request) (fsm.Request, error) {
 	request.Seen = nil
 	lookout := b.ring.looks[request.Kind]

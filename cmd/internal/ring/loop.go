@@ -10,16 +10,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// decideAgain is how long the loop waits after it could not write down what it
-// decided.
+// decideAgain is how long the loop waits after it could not record its decisions.
 const decideAgain = time.Second
 
-// writeAgain is how often the loop tries whether a journal that could not be
-// written can be written again.
+// writeAgain is how often the loop retries to write to an unwritable journal.
 const writeAgain = 5 * time.Second
 
-// tryToWrite appends that EKCO observes, which is news after a time in which it
-// could not record what it saw: settling begins anew with it.
+// tryToWrite appends another operator.started: settling begins again after a time in which EKCO could not record what
+// it saw.
 func (r *Ring) tryToWrite(ctx context.Context) time.Duration {
 	if time.Since(r.triedToWrite) < writeAgain || !r.deciding {
 		return writeAgain
@@ -32,7 +30,7 @@ func (r *Ring) tryToWrite(ctx context.Context) time.Duration {
 	return 0
 }
 
-// follow wakes the loop whenever something was appended, by whomever.
+// follow wakes the loop whenever an event was appended, by any goroutine.
 func (r *Ring) follow(ctx context.Context, after uint64, fatal chan<- error) {
 	for _, err := range r.cfg.Store.Follow(ctx, after) {
 		if err != nil {
@@ -50,7 +48,7 @@ func (r *Ring) wakeLoop() {
 	}
 }
 
-// loop is the one goroutine that owns the folded state.
+// loop is the goroutine that owns the folded state.
 func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 	defer close(r.loopEnded)
 	r.running.Store(true)
@@ -87,31 +85,30 @@ func (r *Ring) loop(ctx context.Context, fatal chan<- error) {
 			fatal <- err
 			return
 		}
-		if r.adrift == nil && r.store.trouble() != nil {
+		if r.unrecordedJump == nil && r.store.trouble() != nil {
 			next = min(next, r.tryToWrite(ctx))
 		}
 		timer.Reset(next)
 	}
 }
 
-// answer runs what somebody asked the loop for, by the clock as it is now.
+// answer runs a function for another goroutine, after the clock was checked.
 func (r *Ring) answer(ctx context.Context, f func(*fsm.State)) error {
 	err := r.followClock(ctx)
 	f(r.state)
 	return err
 }
 
-// idle is how long the loop sleeps when no deadline is known.
+// idle is how long the loop sleeps without a deadline.
 const idle = time.Hour
 
-// turn folds what is new, decides until there is nothing left to decide, and
-// returns how long the loop may sleep.
+// turn folds new events, decides until there is nothing left to decide, and returns how long the loop may sleep.
 func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
 	if err := errors.Join(r.catchUp(ctx), r.followClock(ctx)); err != nil {
 		return 0, err
 	}
-	if r.adrift != nil {
-		return decideAgain, nil //nolint:nilerr // nothing is decided until the jump is on record, which is tried again
+	if r.unrecordedJump != nil {
+		return decideAgain, nil //nolint:nilerr // EKCO decides nothing until the jump is recorded, which it retries
 	}
 	for r.deciding {
 		decisions := fsm.Decide(r.state, r.cfg.Policy, r.clock.Now())
@@ -120,7 +117,7 @@ func (r *Ring) turn(ctx context.Context) (time.Duration, error) {
 			return r.sleepUntil(decisions.Next), nil
 		}
 		if _, err := r.store.Append(ctx, decisions.Events...); err != nil {
-			r.log.Warn("cannot write down decisions; nothing is done until that works",
+			r.log.Warn("cannot record decisions; EKCO does nothing until it can",
 				"events", len(decisions.Events), "error", err)
 			return decideAgain, nil
 		}
@@ -139,7 +136,7 @@ func (r *Ring) sleepUntil(next time.Time) time.Duration {
 	return min(max(next.Sub(r.clock.Now()), 0), idle)
 }
 
-// catchUp folds every event that the state has not seen.
+// catchUp folds all new events.
 func (r *Ring) catchUp(ctx context.Context) error {
 	for event, err := range r.cfg.Store.Read(ctx, journal.Query{After: r.state.Seq}) {
 		if err != nil {
@@ -153,7 +150,7 @@ func (r *Ring) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// take folds one event, and hands it on to those who look at each.
+// take folds one event, and passes it on.
 func (r *Ring) take(event journal.Decoded) {
 	r.state.ApplyDecoded(event)
 	delete(r.unrecorded, event.Action)
@@ -168,7 +165,7 @@ func (r *Ring) take(event journal.Decoded) {
 	r.unmirrored = r.unmirrored || ofPeople(event.Type)
 }
 
-// afterTurn passes the new state on to those who act on it.
+// afterTurn passes on the new state.
 func (r *Ring) afterTurn(ctx context.Context) {
 	if !r.deciding {
 		return
@@ -186,15 +183,13 @@ func (r *Ring) afterTurn(ctx context.Context) {
 	}
 }
 
-// mirrors says whether the mirror is this ring's to write: a dry run writes
-// nothing, a ring for one command nothing before it was asked for something, and
-// in safe mode the mirror may know what the journal does not.
+// mirrors reports whether this ring writes the mirror. A dry run does not, a ring for one command only after a
+// request, and in safe mode the mirror may have events that the journal lost.
 func (r *Ring) mirrors() bool {
 	return !r.cfg.Policy.DryRun && (!r.cfg.forCommand() || len(r.admitted) > 0) && !r.state.Journal.SafeMode()
 }
 
-// refreshMirror has the mirror cover what people have said, so that a journal
-// that loses a pause is noticed as one that loses an action.
+// refreshMirror makes the mirror cover pauses, so that EKCO notices the loss of a pause like that of an action.
 func (r *Ring) refreshMirror() {
 	if r.unmirrored {
 		r.mirror.Refresh()
@@ -202,8 +197,7 @@ func (r *Ring) refreshMirror() {
 	r.unmirrored = false
 }
 
-// ofPeople names the events that only people bring forth, and that nothing in the
-// cluster tells of.
+// ofPeople reports whether only people cause such events: EKCO cannot observe them again in the cluster.
 func ofPeople(event journal.Type) bool {
 	switch event {
 	case journal.TypePauseSet, journal.TypePauseCleared, journal.TypeJournalAccepted:
@@ -212,8 +206,8 @@ func ofPeople(event journal.Type) bool {
 	return false
 }
 
-// saveSnapshot keeps the folded state, so that the next start is quick. Losing
-// one costs only time, so a failure is a warning.
+// saveSnapshot saves the folded state for a quick next start. A failure is only a warning, since the next start can
+// fold all events.
 func (r *Ring) saveSnapshot(ctx context.Context) {
 	r.lastSaved = r.state.Seq
 	snapshot, err := r.state.Snapshot()

@@ -8,16 +8,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Metrics is told what happens; implementations must not block.
+// Metrics records what happens; implementations must not block.
 type Metrics interface {
-	// MayHold is told the names of the checks that may hold an action, before there is a state.
+	// MayHold is called with the preflights that may hold an action, before the first State.
 	MayHold(preflights iter.Seq[string])
-	// Appended is called after each append, but for those that whoever asked gave up.
+	// Appended is called after each append, unless its caller gave up.
 	Appended(events int, took time.Duration, err error)
 	// Folded is called for each event, on the loop goroutine.
 	Folded(event journal.Decoded)
-	// State is called with what is after each turn, on the loop goroutine. It must not
-	// keep it.
+	// State is called with the new state after each turn, on the loop goroutine. It must not keep it.
 	State(w *fsm.World)
 	// MirrorFailed is called for each failed write of the mirror.
 	MirrorFailed(err error)

@@ -48,7 +48,7 @@ func TestMirroredPassesOnlyOnceTheActionIsThereAsTheJournalHasIt(t *testing.T) {
 		w.cluster.Forbid(kubesim.GetNodes)
 		in := w.start(nil)
 		pass(time.Hour)
-		w.tellRequest("purge-worker-2-1", "worker-2")
+		w.recordRequest("purge-worker-2-1", "worker-2")
 		record := w.onlyOpen()
 		if verdict := in.mirrored(t.Context(), record); verdict.Kind != actions.VerdictPass {
 			t.Errorf("the verdict is %+v", verdict)
@@ -123,7 +123,7 @@ func TestOnlyAReversibleActionGoesOnBeforeItsLastStepIsMirrored(t *testing.T) {
 		pass(time.Minute)
 		irreversible := w.onlyOpen()
 		w.cluster.Forbid(kubesim.GetNodes) // the next one cannot be planned
-		w.tellRequest("purge-worker-3-1", "worker-3")
+		w.recordRequest("purge-worker-3-1", "worker-3")
 		pass(time.Minute)
 		reversible := func(change func(r *journal.ActionRecord)) journal.ActionRecord {
 			record := irreversible
@@ -179,8 +179,8 @@ func TestAnExclusiveActionIsNotReversible(t *testing.T) {
 	}
 }
 
-// tellRequest has a manual purge of a live node on record.
-func (w *world) tellRequest(action, node string) {
+// recordRequest has a manual purge of a live node on record.
+func (w *world) recordRequest(action, node string) {
 	w.t.Helper()
 	request := journal.Draft{
 		Type: journal.TypeActionRequested, Actor: Actor, Action: action, Subject: journal.NodeSubject(node, w.machine(node).UID),

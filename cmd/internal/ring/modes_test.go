@@ -291,7 +291,7 @@ func TestTheLogTellsOfLostNodesAndOfWhatHoldsEKCOBack(t *testing.T) {
 			t.Error(err)
 		}
 		log := w.log.String()
-		for _, want := range []string{"node is Unknown", "worker-2", "paused", "new switch", "policy holds EKCO back", "rule=Paused"} {
+		for _, want := range []string{"node is Unknown", "worker-2", "paused", "new switch", "policy stops EKCO from acting", "rule=Paused"} {
 			if !strings.Contains(log, want) {
 				t.Errorf("the log does not say %q:\n%s", want, log)
 			}

@@ -25,7 +25,7 @@ var engines = map[string][]string{
 	// health, are said to wait for.
 	"cmd/internal/ring": {
 		"Node", "node", "Pod", "pod", "DeleteNode", "ForceDeletePod", `"node"`,
-		`"list the nodes"`, `"the Kubernetes API does not answer, or the nodes have not been listed yet"`,
+		`"list the nodes"`, `"the Kubernetes API does not answer, or EKCO has not listed the nodes yet"`,
 	},
 }
 

@@ -15,30 +15,28 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Onlooker is an EKCO without a journal, for as long as that cannot be opened. It
-// observes, folds what it sees in memory and shows it. It decides nothing, and has
-// nothing that it could act with.
+// Onlooker is EKCO's read-only mode while the journal cannot be opened. It observes, folds facts in memory and shows
+// the state. It decides nothing, and has no client that can change anything.
 type Onlooker struct {
 	cfg OnlookerConfig
 
-	// mu guards what follows. Nothing is decided on this state, and it is thrown
-	// away when the journal is open.
+	// mu guards the fields below. The state is dropped when the journal is open.
 	mu        sync.Mutex
 	state     *fsm.State
 	observers Observers
 	unopened  api.Unopened
 }
 
-// passive is the policy of who only looks.
+// passive is the policy of the read-only mode.
 var passive = fsm.Policy{Passive: true}
 
-// OnlookerConfig is what an onlooker is made of.
+// OnlookerConfig configures an onlooker.
 type OnlookerConfig struct {
-	// Path is that of the journal.
+	// Path is the journal's path.
 	Path string
-	// Identity says who runs.
+	// Identity describes this process.
 	Identity journal.OperatorStarted
-	// Capabilities are what it could do, of which it observes and shows the things.
+	// Capabilities are those whose things it observes and shows.
 	Capabilities Capabilities
 	Observe      StartObservers
 	// Verify checks the file for "journal verify".
@@ -47,7 +45,7 @@ type OnlookerConfig struct {
 	Metrics Metrics
 }
 
-// NewOnlooker returns an onlooker; problem is why the journal could not be opened.
+// NewOnlooker returns an onlooker; problem is the error of opening the journal.
 func NewOnlooker(cfg OnlookerConfig, problem error) *Onlooker {
 	return &Onlooker{
 		cfg: cfg, state: fsm.NewState(cfg.Capabilities.Machines()...),
@@ -55,23 +53,21 @@ func NewOnlooker(cfg OnlookerConfig, problem error) *Onlooker {
 	}
 }
 
-// MayPass reports whether the journal may be opened later, although opening it
-// failed and nothing is done about that.
+// MayPass reports whether a later attempt to open the journal may succeed without a person.
 func MayPass(err error) bool {
 	unwritable := errors.Is(err, journal.ErrUnwritable) && !errors.Is(err, fs.ErrPermission)
-	// What is still damaged after an attempt to save it could not be saved yet.
+	// A file that is still damaged after a salvage attempt could not be salvaged yet.
 	return errors.Is(err, journal.ErrUnverified) || errors.Is(err, journal.ErrDamaged) || unwritable
 }
 
-// The pauses between two attempts to open the journal.
+// The time between two attempts to open the journal.
 const (
 	firstPause   = 5 * time.Second
 	longestPause = 5 * time.Minute
 )
 
-// Wait observes, and tries to open the journal with growing pauses, until that
-// succeeds, fails for good or ctx ends; then it has ended observing. attempt
-// counts from 1.
+// Wait observes, and tries to open the journal with growing pauses, until that succeeds, fails for good or ctx ends.
+// Then it has stopped observing. attempt counts from 1.
 func (o *Onlooker) Wait(ctx context.Context, open func(ctx context.Context, attempt int) error) error {
 	observing, stop := context.WithCancel(ctx)
 	defer stop()
@@ -93,7 +89,7 @@ func (o *Onlooker) Wait(ctx context.Context, open func(ctx context.Context, atte
 	}
 }
 
-// observe expects the observers to run until they are stopped.
+// observe starts the observers.
 func (o *Onlooker) observe(ctx context.Context) error {
 	err := o.fold(journal.Draft{
 		Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: Actor, Payload: o.cfg.Identity,
@@ -116,7 +112,7 @@ func (o *Onlooker) pause(ctx context.Context, pause time.Duration) bool {
 	o.unopened.NextTry = time.Now().Add(pause)
 	problem := o.unopened.Problem
 	o.mu.Unlock()
-	o.cfg.Log.Error("the journal cannot be opened: EKCO observes, does nothing else, and leaves the file as it is",
+	o.cfg.Log.Error("the journal cannot be opened: EKCO only observes, and leaves the file unchanged",
 		"problem", problem, "tried_again_in", pause.Round(time.Second))
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -134,12 +130,12 @@ func (o *Onlooker) failed(err error) {
 	o.unopened.Problem = err.Error()
 }
 
-// Record implements [Recorder]: it folds facts and keeps no record of them.
+// Record implements [Recorder]: it folds facts and does not store them.
 func (o *Onlooker) Record(_ context.Context, drafts ...journal.Draft) error {
 	return o.fold(drafts...)
 }
 
-// fold folds facts, and lets the machines follow them.
+// fold folds facts, and the decisions of the machines about them.
 func (o *Onlooker) fold(drafts ...journal.Draft) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -24,7 +24,7 @@ func (o *Onlooker) Unready(context.Context) []string {
 	return []string{o.refusal().Error()}
 }
 
-// Status implements api.Backend: what is seen now, and that nothing is done.
+// Status implements api.Backend: the observed state, and why EKCO does nothing.
 func (o *Onlooker) Status(context.Context) (api.Status, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -38,11 +38,11 @@ func (o *Onlooker) Status(context.Context) (api.Status, error) {
 	return status, nil
 }
 
-// refusal is the answer to everything that needs a journal.
+// refusal is the error of everything that needs a journal.
 func (o *Onlooker) refusal() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return fmt.Errorf("the journal is not open since %s, so EKCO only observes: %s; it is tried again at %s",
+	return fmt.Errorf("the journal has not been open since %s, so EKCO only observes: %s; EKCO retries at %s",
 		stamp(o.unopened.Since), o.unopened.Problem, stamp(o.unopened.NextTry))
 }
 
@@ -60,7 +60,7 @@ func (o *Onlooker) Explain(context.Context, fsm.Request) (api.Explanation, error
 	return api.Explanation{}, o.refuse()
 }
 
-// ExplainThing implements api.Backend, with what is seen now.
+// ExplainThing implements api.Backend, with the observed state.
 func (o *Onlooker) ExplainThing(_ context.Context, request api.ThingRequest) ([]api.ThingExplanation, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,11 +95,11 @@ func (o *Onlooker) Import(context.Context, string, io.Reader) (journal.JournalIm
 	return journal.JournalImported{}, o.refuse()
 }
 
-// Verify implements api.Backend: the file is nobody's now, so it can be checked.
+// Verify implements api.Backend: this process does not hold the file, so it can check it.
 func (o *Onlooker) Verify(ctx context.Context) (api.VerifyResult, error) {
 	result, err := o.cfg.Verify(ctx, o.cfg.Path)
 	if errors.Is(err, journal.ErrLocked) {
-		return result, fmt.Errorf("the operator is reading it right now; ask again: %w", err)
+		return result, fmt.Errorf("the operator is reading it right now; run the command again: %w", err)
 	}
 	return result, err
 }

@@ -63,7 +63,7 @@ func TestAnEKCOWithoutAJournalObservesAndActsOnNothing(t *testing.T) {
 			t.Errorf("it is unready for %q", reasons)
 		}
 		_, err = o.Request(t.Context(), askPurge("worker-2"))
-		if !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "the journal is not open since") {
+		if !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "the journal has not been open since") {
 			t.Errorf("a purge is answered by %v", err)
 		}
 		for _, err := range o.Events(t.Context(), journal.Query{}, true) {

@@ -11,12 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// compare looks whether a mirror knows newer events of this journal than its
-// file has: because an older copy was put back, because the disk lost what it
-// had confirmed, or because somebody else goes on with a copy. That is recorded,
-// with what was open then, and begins safe mode. The error then wraps
-// [mirror.ErrOutdated], and the mirror must stay as it is: it is the only record
-// of what was lost.
+// compare checks whether a mirror has newer events of this journal than its file: because an older copy was restored,
+// the disk lost confirmed writes, or another EKCO uses a copy. Then it records that, with the open actions of the
+// mirror, and safe mode begins. The error then wraps [mirror.ErrOutdated], and the mirror must stay unchanged: it is
+// the only record of the lost events.
 func (r *Ring) compare(ctx context.Context, content mirror.Content) error {
 	if content.JournalID != r.journalID || r.ofOtherCluster(content) {
 		return nil
@@ -42,12 +40,11 @@ func (r *Ring) compareNow(ctx context.Context, s *fsm.State, own mirror.Content)
 			return err
 		}
 	}
-	return fmt.Errorf("%w: the mirror, written %s, knows of event %d; it is left as it is until \"ekco journal accept\"",
+	return fmt.Errorf("%w: the mirror of %s has event %d, which the journal lacks; EKCO leaves it unchanged until \"ekco journal accept\"",
 		mirror.ErrOutdated, own.WrittenAt.Format(time.RFC3339), own.At.Seq)
 }
 
-// recordOutdated writes down, as one, that events are lost and what the mirror
-// says to be open.
+// recordOutdated records in one append that events are lost, and the open actions of the mirror.
 func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Content) error {
 	kept := keptBefore(s, own.At)
 	adopted, err := r.adoption(ctx, s, own, kept, mirror.Lost(kept))
@@ -61,13 +58,12 @@ func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Cont
 	if _, err := r.store.Append(ctx, drafts...); err != nil {
 		return err
 	}
-	r.log.Error("the journal lost its newest events: EKCO observes and explains, and acts on nothing until \"ekco journal accept\"",
+	r.log.Error("the journal lost its newest events: EKCO only observes and explains until \"ekco journal accept\"",
 		"mirrored", own.At.Seq, "mirrored_at", own.WrittenAt, "kept", kept)
 	return r.catchUp(ctx)
 }
 
-// keptBefore is the last event that the journal has in common with one that came
-// to the lost position; 0 if nobody knows.
+// keptBefore returns the last event before the lost position that the journal still has; 0 if unknown.
 func keptBefore(s *fsm.State, lost journal.Position) uint64 {
 	switch salvaged := s.Journal.Salvaged; {
 	case salvaged != nil && salvaged.LastSeq < lost.Seq:

@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// policyPreflights are the checks of which each judges by the folded state: all rules,
-// since a plan may be of a version that asked others, and whether the action is mirrored.
+// policyPreflights returns the preflights that judge the folded state: all rules, since a plan of another version may
+// name others, and whether the action is mirrored.
 func (r *Ring) policyPreflights() map[string]actions.Preflight {
 	preflights := make(map[string]actions.Preflight)
 	for _, rule := range r.state.RuleNames() {
@@ -24,7 +24,7 @@ func (r *Ring) policyPreflights() map[string]actions.Preflight {
 	return preflights
 }
 
-// preflightNames yields the name of each check that may hold an action.
+// preflightNames yields the name of each preflight that may hold an action.
 func (r *Ring) preflightNames() iter.Seq[string] {
 	names := maps.Clone(r.policyPreflights())
 	for _, kind := range r.kinds {
@@ -33,7 +33,7 @@ func (r *Ring) preflightNames() iter.Seq[string] {
 	return maps.Keys(names)
 }
 
-// policyPreflight asks the loop, which owns the state that policy judges.
+// policyPreflight checks a rule in the loop, which owns the state.
 type policyPreflight struct {
 	ring *Ring
 	rule string
@@ -42,12 +42,12 @@ type policyPreflight struct {
 // Check implements actions.Preflight.
 func (p policyPreflight) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	var result fsm.CheckResult
-	var adrift error
+	var unrecordedJump error
 	err := p.ring.ask(ctx, func(s *fsm.State) {
-		adrift = p.ring.adrift
+		unrecordedJump = p.ring.unrecordedJump
 		result = fsm.CheckRule(s, p.ring.cfg.Policy, p.ring.clock.Now(), p.rule, record)
 	})
-	switch err = errors.Join(err, adrift); {
+	switch err = errors.Join(err, unrecordedJump); {
 	case err != nil:
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err)).About("unchecked")
 	case result.Hold:

@@ -9,16 +9,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// progress is how far the steps under way have come, by action and step, as they
-// last reported. Nothing is decided by it, so it is no part of the state.
+// progress is what steps last reported, by action and step. It is not part of the state, since decisions do not use
+// it.
 type progress struct {
 	mu      sync.Mutex
 	actions map[string]map[string]actions.Progress
-	// rests are the steps whose last attempt failed while they waited for others.
+	// rests has the steps whose last attempt failed while they waited for others.
 	rests map[string]map[string]bool
 }
 
-// report notes what a step has reported at that time. What a step waits for stands beside how far it is.
+// report records a step's report. A report of what it waits for does not replace its counters.
 func (p *progress) report(at time.Time, action, step string, now actions.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,8 +46,8 @@ func (p *progress) report(at time.Time, action, step string, now actions.Progres
 	delete(p.rests[action], step)
 }
 
-// ended forgets what a step reported that has ended. That it waits for others stays until an
-// attempt has ended without: an attempt is over after a minute, and what holds the step is not.
+// ended removes the report of a step that has ended. If it waited for others, its first failed attempt does not
+// remove it: an attempt ends after a minute, and the wait may not.
 func (p *progress) ended(event journal.Decoded) {
 	switch said := event.Body.(type) {
 	case *journal.StepDone:
@@ -59,7 +59,7 @@ func (p *progress) ended(event journal.Decoded) {
 	}
 }
 
-// rest reports whether the attempt that failed waited for others.
+// rest reports whether the failed attempt waited for others, and the one before did not.
 func (p *progress) rest(action, step string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *progress) forgetStep(action, step string) {
 	delete(p.rests[action], step)
 }
 
-// forget forgets an action that nobody works on.
+// forget removes the reports of an action without a worker.
 func (p *progress) forget(action string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +91,7 @@ func (p *progress) forget(action string) {
 	delete(p.rests, action)
 }
 
-// present returns a copy; nil if there is nothing to tell.
+// present returns a copy; nil if there are no reports.
 func (p *progress) present() map[string]map[string]actions.Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()

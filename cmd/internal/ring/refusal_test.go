@@ -55,7 +55,7 @@ func TestARingForOneCommandTakesNothingElse(t *testing.T) {
 		another.Kind = journal.ActionClearNode
 		for name, request := range map[string]fsm.Request{"another node": askPurge("worker-1"), "another kind": another} {
 			_, err := in.Backend(nil).Request(t.Context(), request)
-			if !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "a command that purges worker-2 holds the journal; ask again when it has ended") {
+			if !errors.Is(err, api.ErrRefused) || !strings.Contains(err.Error(), "a command that purges worker-2 holds the journal; retry after it has ended") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

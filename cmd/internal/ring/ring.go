@@ -18,57 +18,52 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Actor is the name under which the loop's own decisions are recorded.
+// Actor is recorded with the loop's own decisions.
 const Actor = "operator"
 
-// Config is what a ring is made of.
+// Config configures a ring.
 type Config struct {
 	Store journal.Store
-	// Kube, and every other client, refuses changes in a dry run, and reports to
-	// Unanswered. See kube.Terms.
+	// Kube, like every other client, refuses changes in a dry run, and reports to Unanswered. See kube.Terms.
 	Kube kube.API
-	// Unanswered is where the clients tell what the API did not answer. It may be nil.
+	// Unanswered collects the requests that the API did not answer. It may be nil.
 	Unanswered *Unanswered
-	// Capabilities are what it can do.
+	// Capabilities are what the ring can do.
 	Capabilities Capabilities
-	// Policy is the engine's; the capabilities bring theirs.
+	// Policy is the engine's policy; capabilities have their own.
 	Policy fsm.Policy
 	Log    *slog.Logger
-	// Clock is the one that Store stamps events by; nil means that of the process.
+	// Clock is the clock of Store's events; nil means the clock of the process.
 	Clock *clock.Clock
-	// Identity says who runs, for operator.started.
+	// Identity describes this process, for operator.started.
 	Identity journal.OperatorStarted
 	// Observe starts the observers. See [Observers].
 	Observe StartObservers
 	// Retry overrides the runner's back-off; zero means its defaults.
 	Retry actions.RetryPolicy
-	// Only, when set, makes a ring that works for one command: it decides nothing by
-	// itself and runs just what is asked of it.
+	// Only, if set, makes a ring for one command: it starts no actions automatically and runs only what is requested.
 	Only Only
-	// Without says, for people, what is not done although somebody may count on
-	// it; the status shows it.
+	// Without lists, for people, what EKCO does not do although it is configured; the status shows it.
 	Without []string
 	// SnapshotEvery is the number of events between snapshots; 0 means 5,000.
 	SnapshotEvery uint64
-	// Beside, unless it is nil, runs beside the ring from when it knows its cluster and all
-	// of its open actions, until the ring is told to stop; its end is waited for. may says
-	// whether anything may be changed now, open whether an action of that id is open.
+	// Beside, unless it is nil, runs next to the ring from when the ring knows its cluster and all of its open
+	// actions, until the ring stops; the ring waits for its end. may reports whether EKCO may change something now,
+	// open whether an action is open.
 	Beside func(ctx context.Context, may func() bool, open func(action string) bool)
 	// Metrics may be nil.
 	Metrics Metrics
-	// Grace is how long a running step may go on after Run was told to stop;
-	// 0 means 8 s.
+	// Grace is how long a running step may continue after Run is stopped; 0 means 8 s.
 	Grace time.Duration
 }
 
-// Only is what a ring for one command works on: actions of a kind about the thing of a
-// name.
+// Only selects the actions of a ring for one command: a kind, and the name of its thing.
 type Only struct {
 	Kind journal.ActionKind
 	Name string
 }
 
-// forCommand reports whether the ring works for one command.
+// forCommand reports whether the ring is for one command.
 func (c *Config) forCommand() bool { return c.Only != Only{} }
 
 // Ring is a running EKCO. Make one with [New], then call [Ring.Run] once.
@@ -80,26 +75,26 @@ type Ring struct {
 	kube   kube.API
 	words  *words.Vocabulary
 	runner *actions.Runner
-	// looks are how to look for what requests are about, by the kind of action.
+	// looks has the lookouts by kind of action.
 	looks map[journal.ActionKind]Lookout
-	// kinds are the actions that it can run.
+	// kinds has the actions that it can run.
 	kinds  []actions.Kind
 	mirror *mirror.Mirror
-	// journalID is that of the store.
+	// journalID is the journal's id.
 	journalID string
 
 	commands chan func(*fsm.State)
-	// questions change nothing, so that nothing is decided after them.
+	// questions change nothing, so the loop decides nothing after them.
 	questions chan func(*fsm.State)
 	wake      chan struct{}
 	finished  chan workerResult
-	// identified is closed once the cluster is known to be the journal's and
-	// the mirror has been considered. Nothing is decided before.
+	// identified is closed once the cluster is known to be the journal's and the mirror was read. The ring decides
+	// nothing before.
 	identified chan struct{}
 	loopEnded  chan struct{}
 	running    atomic.Bool
-	// began is when the process did; awaits is what its start waits for, and
-	// announced is set once the journal tells of it.
+	// began is when the process started; awaits is what its start waits for; announced is set once operator.started
+	// is recorded.
 	began     time.Time
 	awaits    atomic.Pointer[awaited]
 	announced atomic.Bool
@@ -110,38 +105,38 @@ type Ring struct {
 	observersCtx  context.Context
 	stopObservers context.CancelFunc
 	workersWG     sync.WaitGroup
-	// stopBeside ends what runs beside, which besideWG waits for.
+	// stopBeside stops what runs next to the ring; besideWG waits for it.
 	stopBeside context.CancelFunc
 	besideWG   sync.WaitGroup
 
-	// progress is what steps report.
+	// progress has the reports of steps.
 	progress progress
 
 	// Owned by the loop goroutine.
 	state *fsm.State
-	// admitted are the actions that a ring for one command may run.
+	// admitted has the actions that a ring for one command may run.
 	admitted map[string]bool
 	workers  map[string]*worker
-	// domains is what steps take for themselves, and which wait for that.
+	// domains has the locks of steps, and the steps that wait for them.
 	domains fsm.Domains
-	// unrecorded is what actions have come to that could not be written down.
+	// unrecorded has the results of actions that could not be recorded.
 	unrecorded map[string]string
 	deciding   bool
-	// unmirrored is set while the mirror does not cover what people said.
+	// unmirrored is set while the mirror does not cover a pause or its end.
 	unmirrored bool
 	lastSaved  uint64
-	// followsClock is set once the machine's clock is compared with the own one,
-	// adrift while that is elsewhere and the journal does not say so.
-	followsClock bool
-	adrift       error
-	// triedToWrite is when an unwritable journal was last tried.
+	// followsClock is set once the ring follows the machine's clock; unrecordedJump is set while a jump of that is not
+	// recorded.
+	followsClock   bool
+	unrecordedJump error
+	// triedToWrite is the last attempt to write to an unwritable journal.
 	triedToWrite time.Time
 	observers    Observers
 	lastLook     lastLook
 	events       *eventRecorder
 }
 
-// New folds the journal and returns a ring ready to run.
+// New folds the journal and returns a ring that is ready to run.
 func New(ctx context.Context, cfg Config) (*Ring, error) {
 	if cfg.SnapshotEvery == 0 {
 		cfg.SnapshotEvery = 5_000
@@ -193,10 +188,9 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	return r, r.prepare(ctx)
 }
 
-// replayed reports a snapshot that could not be decoded, and replaces it, so that the next
-// start does not find it again.
+// replayed reports a snapshot that could not be decoded, and replaces it, so that the next start can use it.
 func (r *Ring) replayed(ctx context.Context, unread error) {
-	text := fmt.Sprintf("the journal's snapshot could not be decoded, all events were replayed instead: %v", unread)
+	text := fmt.Sprintf("cannot decode the journal's snapshot, so EKCO replayed all events: %v", unread)
 	r.log.Warn(text)
 	r.cfg.Without = append(r.cfg.Without, text)
 	r.saveSnapshot(ctx)
@@ -231,8 +225,8 @@ func (r *Ring) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Fold returns the state of the journal: its snapshot and every event since. A snapshot that
-// cannot be decoded is left out, and unread says why.
+// Fold returns the state of the journal: its snapshot and every event since. It ignores a snapshot that cannot be
+// decoded, and returns that error as unread.
 func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capability) (state *fsm.State, unread, err error) {
 	snapshot, err := store.Snapshot(ctx)
 	switch {
@@ -245,7 +239,7 @@ func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capabili
 		state = fsm.NewState(capabilities...)
 	}
 	if errors.Is(unread, fsm.ErrOtherFold) {
-		unread = nil // as after each upgrade
+		unread = nil // that is so after each upgrade
 	}
 	for event, err := range store.Read(ctx, journal.Query{After: state.Seq}) {
 		if err != nil {
@@ -256,11 +250,11 @@ func Fold(ctx context.Context, store journal.Store, capabilities ...fsm.Capabili
 	return state, unread, nil
 }
 
-// Run runs the ring until ctx ends, then stops it in order. It returns nil
-// after an orderly stop, journal.ErrOtherCluster when the journal belongs to
-// another cluster, and the journal's error when it can no longer be read.
+// Run runs the ring until ctx ends, then stops it in order. It returns nil after an orderly stop,
+// journal.ErrOtherCluster if the journal belongs to another cluster, and the journal's error if it can no longer be
+// read.
 func (r *Ring) Run(ctx context.Context) error {
-	// The loop outlives ctx: while they stop, workers still append and ask.
+	// The loop outlives ctx: workers still append and ask until they have stopped.
 	loopCtx, stopLoop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLoop()
 	r.workersCtx, r.stopWorkers = context.WithCancel(loopCtx)
@@ -292,19 +286,17 @@ func (r *Ring) Run(ctx context.Context) error {
 	return err
 }
 
-// Identified is closed once the cluster is known to be the journal's own and
-// observation has begun.
+// Identified is closed once the cluster is known to be the journal's and observers run.
 func (r *Ring) Identified() <-chan struct{} { return r.identified }
 
-// errStopped is returned to those who ask a ring that has ended.
-var errStopped = errors.New("the operator is stopping; ask again when it runs")
+// errStopped is the error after the loop has ended.
+var errStopped = errors.New("the operator is stopping; retry when it runs again")
 
 // do runs f on the loop goroutine with the folded state, and waits for it.
 func (r *Ring) do(ctx context.Context, f func(*fsm.State)) error { return r.hand(ctx, r.commands, f) }
 
-// ask is do for an f that changes nothing. It sees all that is on disk. There are
-// many such questions before a destructive step, and deciding after each would
-// cost more than the answers.
+// ask is do for an f that changes nothing. It sees all events on disk. There are many such questions before a
+// destructive step, and deciding after each would take longer than the answers.
 func (r *Ring) ask(ctx context.Context, f func(*fsm.State)) error {
 	var foldErr error
 	err := r.hand(ctx, r.questions, func(s *fsm.State) {

@@ -26,7 +26,7 @@ func (d slowDisk) Append(ctx context.Context, drafts ...journal.Draft) ([]journa
 func TestADiskThatDoesNotAnswerIsInTheLog(t *testing.T) {
 	for takes, want := range map[time.Duration][]string{
 		4 * time.Second: nil,
-		7 * time.Second: {`level=WARN msg="the journal's disk does not answer: nothing is done until it does" events=1`, `msg="the journal's disk has answered" after=7s`},
+		7 * time.Second: {`level=WARN msg="the journal's disk does not answer: EKCO does nothing until it does" events=1`, `msg="the journal's disk has answered" after=7s`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)

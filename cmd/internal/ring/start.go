@@ -14,34 +14,33 @@ import (
 	"github.com/replicatedhq/ekco/observers"
 )
 
-// Observers is what the ring needs of running observers.
+// Observers are running observers.
 type Observers interface {
-	// Follow hands them what the machines know. It is called in the loop.
+	// Follow passes them the things that the machines know. It is called in the loop.
 	Follow(things iter.Seq[observers.Thing])
 	// WaitSynced returns once the first lists have been recorded.
 	WaitSynced(ctx context.Context) error
 	// Synced reports whether the journal is up to date with the cluster now.
 	Synced() bool
-	// Suspect tells the observers of a call that failed.
+	// Suspect reports a failed call to the observers.
 	Suspect(err error)
-	// Absent lists what is not observed, for people.
+	// Absent lists what they do not observe, for people.
 	Absent() []string
-	// Stop ends the observers and waits for them.
+	// Stop stops the observers and waits for them.
 	Stop()
 }
 
-// Recorder is where observers write facts.
+// Recorder records the facts of observers.
 type Recorder interface {
 	Record(ctx context.Context, drafts ...journal.Draft) error
 }
 
-// StartObservers starts observers of the sources that write to the recorder. The
-// sources know what the journal does; what happened since becomes events.
+// StartObservers starts observers of the sources, which write to the recorder. Sources know the journal's state and
+// report changes since then.
 type StartObservers func(ctx context.Context, sources []observers.Source, recorder Recorder) Observers
 
-// start brings the ring up in the order that keeps a wrong cluster, a lost
-// plan, a wrong clock or an old list from doing harm: identity, mirror, clock,
-// operator.started, observers, and only then decisions.
+// start starts the ring in an order that prevents harm from a wrong cluster, a lost plan, a wrong clock or an old
+// list: identity, mirror, clock, operator.started, observers, and only then decisions.
 func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 	err := r.identify(ctx)
 	if err == nil {
@@ -64,8 +63,8 @@ func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 	}
 }
 
-// patiently repeats f until it succeeds, fails for good, or ctx ends.
-func (r *Ring) patiently(ctx context.Context, what string, f func(context.Context) error) error {
+// withRetries repeats f until it succeeds, fails for good, or ctx ends.
+func (r *Ring) withRetries(ctx context.Context, what string, f func(context.Context) error) error {
 	failure := ""
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 5*time.Second
@@ -83,10 +82,10 @@ func (r *Ring) patiently(ctx context.Context, what string, f func(context.Contex
 
 // identify binds the journal to the cluster.
 func (r *Ring) identify(ctx context.Context) error {
-	return r.patiently(ctx, "learn which cluster this is", func(ctx context.Context) error {
+	return r.withRetries(ctx, "read the identity of the cluster", func(ctx context.Context) error {
 		uid, err := r.kube.ClusterUID(ctx)
 		if errors.Is(err, kube.ErrForbidden) {
-			r.log.Info("may not read namespace kube-system: cannot tell whether the journal is of this cluster")
+			r.log.Info("EKCO may not read namespace kube-system, so it cannot check whether the journal is of this cluster")
 			return nil
 		}
 		if err != nil {
@@ -101,17 +100,16 @@ func (r *Ring) identify(ctx context.Context) error {
 	})
 }
 
-// announce records who observes from now on.
+// announce records operator.started.
 func (r *Ring) announce(ctx context.Context) error {
-	return r.patiently(ctx, "write to the journal", func(ctx context.Context) error {
+	return r.withRetries(ctx, "write to the journal", func(ctx context.Context) error {
 		_, err := r.store.Append(ctx, r.announcement(r.clockSkew()))
 		r.announced.Store(err == nil)
 		return err
 	})
 }
 
-// announcement says who observes, and by which clock; skew is how far the API
-// server's is ahead, if that was looked at.
+// announcement describes this process and its clock; skew is how far the API server's clock is ahead, if known.
 func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 	identity := r.cfg.Identity
 	identity.DryRun = r.cfg.Policy.DryRun
@@ -122,7 +120,7 @@ func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 	}
 }
 
-// observe starts the observers and, once they have caught up, decisions.
+// observe starts the observers and, once they are synced, decisions.
 func (r *Ring) observe(ctx context.Context) error {
 	r.await(listing, nil)
 	var sources []observers.Source

@@ -8,15 +8,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lastWords bounds how long the final event may take to write.
+// lastWords is how long the last event may take to write.
 const lastWords = time.Second
 
-// shutDown stops observing and deciding, gives running steps their moment, and
-// leaves open actions open. ctx is the loop's.
+// shutDown stops observers and decisions, gives running steps their grace, and leaves open actions open. ctx is the
+// loop's.
 func (r *Ring) shutDown(ctx context.Context, cause error) {
 	r.lastTurn(ctx)
 	var observers Observers
-	// When the loop has ended by itself, nobody else touches its fields.
+	// If the loop has ended, no other goroutine uses its fields.
 	if err := r.do(ctx, func(*fsm.State) { r.deciding = false; observers = r.observers }); err != nil {
 		observers = r.observers
 	}
@@ -32,16 +32,16 @@ func (r *Ring) shutDown(ctx context.Context, cause error) {
 	r.saveLast(ctx)
 }
 
-// lastTurn lets the loop finish deciding about what is in the journal already,
-// so that an action that has just ended also ends in its node's machine.
+// lastTurn lets the loop decide about the events in the journal, so that an action that has just ended also ends in
+// its node's machine.
 func (r *Ring) lastTurn(ctx context.Context) {
 	if err := r.do(ctx, func(*fsm.State) {}); err != nil {
 		r.log.Debug("no last turn", "error", err)
 	}
 }
 
-// saveLast folds the last words too, so that the next start replays nothing. A
-// loop that has ended by itself has said why, and is left alone.
+// saveLast saves a snapshot with the last event, so that the next start replays nothing. If the loop has ended, it
+// does nothing.
 func (r *Ring) saveLast(ctx context.Context) {
 	err := r.do(ctx, func(s *fsm.State) {
 		if err := r.catchUp(ctx); err == nil && s.Seq > r.lastSaved {
@@ -53,7 +53,7 @@ func (r *Ring) saveLast(ctx context.Context) {
 	}
 }
 
-// recordStopped records the end of what operator.started began.
+// recordStopped records operator.stopped, if operator.started is recorded.
 func (r *Ring) recordStopped(ctx context.Context, cause error) {
 	if !r.announced.Load() {
 		return

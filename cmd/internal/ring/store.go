@@ -12,34 +12,33 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// slowAppend is how long the disk may take to have events before that is said.
+// slowAppend is how long an append may take before that is logged.
 const slowAppend = 5 * time.Second
 
-// watchedStore is the journal with a memory of whether it could be written.
+// watchedStore is the journal, and knows whether the last append succeeded.
 type watchedStore struct {
 	journal.Store
 	metrics Metrics
 	log     *slog.Logger
-	// stamping is held by all who append, and alone by who moves the clock: an
-	// event of before must not come after the one that says by how much.
+	// stamping is held for reading by appends, and for writing by a move of the clock: an event with the earlier
+	// clock must not follow the clock.jumped event.
 	stamping sync.RWMutex
 
 	mu   sync.Mutex
 	last *trouble
 }
 
-// trouble is that the journal cannot be written: why, and since when. Whoever
-// meets it says so in the same words.
+// trouble is the error of an unwritable journal, since when it is so.
 type trouble struct {
 	err   error
 	since time.Time
 }
 
 func (t *trouble) Error() string {
-	return t.what() + "; nothing is done until it can; free space on its file system, or make it writable again, and EKCO continues automatically"
+	return t.what() + "; EKCO does nothing until it can; free space on its file system, or make it writable again, and EKCO continues automatically"
 }
 
-// what says what is the case, without advice.
+// what returns the error without advice.
 func (t *trouble) what() string {
 	return fmt.Sprintf("%s, since %s: %s", unwritable, stamp(t.since), t.cause())
 }
@@ -48,7 +47,7 @@ const unwritable = "the journal cannot be written"
 
 func (t *trouble) Unwrap() error { return t.err }
 
-// cause is the system's part of the error.
+// cause returns the system's error.
 func (t *trouble) cause() string {
 	if unwritable, ok := errors.AsType[*journal.UnwritableError](t.err); ok {
 		return unwritable.Cause.Error()
@@ -56,14 +55,14 @@ func (t *trouble) cause() string {
 	return t.err.Error()
 }
 
-// Append appends, and remembers how that went.
+// Append appends, and remembers the result.
 func (s *watchedStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
 	s.stamping.RLock()
 	defer s.stamping.RUnlock()
 	return s.append(ctx, drafts...)
 }
 
-// appendMoved moves the clock and appends that, or does neither.
+// appendMoved moves the clock and records that, or does neither.
 func (s *watchedStore) appendMoved(ctx context.Context, c *clock.Clock, by time.Duration, draft journal.Draft) error {
 	s.stamping.Lock()
 	defer s.stamping.Unlock()
@@ -78,22 +77,22 @@ func (s *watchedStore) appendMoved(ctx context.Context, c *clock.Clock, by time.
 func (s *watchedStore) append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
 	began := time.Now()
 	slow := time.AfterFunc(slowAppend, func() {
-		s.log.Warn("the journal's disk does not answer: nothing is done until it does", "events", len(drafts), "since", began)
+		s.log.Warn("the journal's disk does not answer: EKCO does nothing until it does", "events", len(drafts), "since", began)
 	})
 	events, err := s.Store.Append(ctx, drafts...)
 	if !slow.Stop() {
 		s.log.Info("the journal's disk has answered", "after", time.Since(began))
 	}
 	if err != nil && ctx.Err() != nil {
-		return events, err // given up by who asked for it, which says nothing of the disk
+		return events, err // the caller gave up, so this does not concern the disk
 	}
 	err = s.remember(err)
 	s.metrics.Appended(len(events), time.Since(began), err)
 	return events, err
 }
 
-// remember keeps how the last append went, and logs when that changes. It
-// returns the error, with the time since which there is one.
+// remember stores the result of the last append, and logs when it changes. It returns the error with the time of the
+// first failure.
 func (s *watchedStore) remember(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *watchedStore) remember(err error) error {
 	}
 	s.last = now
 	if before == nil {
-		s.log.Error("the journal cannot be written: nothing is done until it can", "error", now.cause())
+		s.log.Error("the journal cannot be written: EKCO does nothing until it can", "error", now.cause())
 	}
 	if errors.Is(err, journal.ErrUnwritable) {
 		return now
@@ -119,13 +118,13 @@ func (s *watchedStore) remember(err error) error {
 	return err
 }
 
-// Record appends facts; it is how observers see the journal.
+// Record appends facts for observers.
 func (s *watchedStore) Record(ctx context.Context, drafts ...journal.Draft) error {
 	_, err := s.Append(ctx, drafts...)
 	return err
 }
 
-// trouble returns what keeps the journal from being written, or nil.
+// trouble returns why the journal cannot be written, or nil.
 func (s *watchedStore) trouble() *trouble {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,12 +2,11 @@ package ring
 
 import "sync/atomic"
 
-// Unanswered hands on to a ring's observers which requests the Kubernetes API did
-// not answer. It is there before the ring, for the clients that a ring is made of.
-// The zero value is ready for use, and tells nobody until something observes.
+// Unanswered reports requests that the Kubernetes API did not answer to a ring's observers. It exists before the
+// ring, since clients need it. The zero value is ready for use, and ignores reports until observers run.
 type Unanswered struct{ observers atomic.Pointer[Observers] }
 
-// Report tells of a request that was not answered. It does not block.
+// Report reports an unanswered request. It does not block.
 func (u *Unanswered) Report(err error) {
 	if observers := u.observers.Load(); observers != nil {
 		(*observers).Suspect(err)

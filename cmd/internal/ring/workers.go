@@ -15,7 +15,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// listener is who is told of what others did; see [actions.Inbox].
+// listener receives events for a worker; see [actions.Inbox].
 type listener interface {
 	Tell(event journal.Event, payload journal.Payload)
 	Recheck()
@@ -24,9 +24,9 @@ type listener interface {
 // worker runs one open action.
 type worker struct {
 	inbox listener
-	// stop ends it before its action is over, which then stays open.
+	// stop stops it before its action is over; the action stays open.
 	stop context.CancelFunc
-	// restartAt is set after the worker ended early; it is started again then.
+	// restartAt is set after the worker ended early: it restarts then.
 	restartAt time.Time
 	ended     bool
 }
@@ -36,11 +36,11 @@ type workerResult struct {
 	err    error
 }
 
-// restartDelay is how long an action rests after its worker had to give up,
-// for example because the journal could not be written.
+// restartDelay is how long to wait before a worker that ended early restarts, for example because the journal could
+// not be written.
 const restartDelay = 2 * time.Second
 
-// startWorkers gives every open action without one a worker.
+// startWorkers starts a worker for every open action without one.
 func (r *Ring) startWorkers() {
 	for _, record := range r.state.OpenActions() {
 		if !r.mayRun(record) {
@@ -53,8 +53,7 @@ func (r *Ring) startWorkers() {
 	}
 }
 
-// mayRun says whether an open action is this ring's to run. A dry run leaves
-// real actions to an operator that is none.
+// mayRun reports whether this ring runs an open action. A dry run does not run real actions.
 func (r *Ring) mayRun(record journal.ActionRecord) bool {
 	switch {
 	case !r.state.Runs(record.Kind):
@@ -82,7 +81,7 @@ func (r *Ring) startWorker(record journal.ActionRecord) {
 	})
 }
 
-// workerEnded forgets a worker, or arms its restart.
+// workerEnded removes a worker, or schedules its restart.
 func (r *Ring) workerEnded(result workerResult) {
 	r.progress.forget(result.action)
 	r.domains.Leave(result.action, "")
@@ -100,16 +99,14 @@ func (r *Ring) workerEnded(result workerResult) {
 	time.AfterFunc(restartDelay, r.wakeLoop)
 }
 
-// haltWorkers ends all workers, because safe mode has begun under them. Those
-// whose step is under way give it a moment, as at the end of the process.
+// haltWorkers stops all workers when safe mode begins. A step in progress has its grace, as when the process ends.
 func (r *Ring) haltWorkers() {
 	for _, w := range r.workers {
 		w.stop()
 	}
 }
 
-// logEndedEarly says that an action could not go on: once, as long as it is for
-// the same reason that nothing of it can be written down.
+// logEndedEarly warns that an action cannot continue. While the reason is the same unrecorded result, it warns once.
 func (r *Ring) logEndedEarly(result workerResult) {
 	level := slog.LevelWarn
 	if unrecorded, ok := errors.AsType[*actions.UnrecordedError](result.err); ok {
@@ -118,28 +115,28 @@ func (r *Ring) logEndedEarly(result workerResult) {
 		}
 		r.unrecorded[result.action] = unrecorded.What
 	}
-	r.log.Log(context.Background(), level, "an action could not go on; it is taken up again", "action", result.action, "error", result.err)
+	r.log.Log(context.Background(), level, "an action could not continue; EKCO retries it", "action", result.action, "error", result.err)
 }
 
-// signalWorkers tells workers what they cannot see in their own records.
+// signalWorkers passes on what workers cannot see in their own records.
 func (r *Ring) signalWorkers(event journal.Decoded) {
 	switch event.Type {
 	case journal.TypeJournalOutdated:
 		r.haltWorkers()
 	case journal.TypeActionCancelling, journal.TypeActionRetried, journal.TypeActionJoined, journal.TypeActionWarned:
-		r.tellWorker(event)
+		r.informWorker(event)
 	}
 	if r.words.Wakes(event.Event) {
-		// What a held action waits for may be there.
+		// A held action may be able to continue.
 		for _, w := range r.workers {
 			w.inbox.Recheck()
 		}
 	}
 }
 
-// tellWorker hands an event on to the worker of its action. One that cannot be read
-// has made the action unreadable.
-func (r *Ring) tellWorker(event journal.Decoded) {
+// informWorker passes an event on to the worker of its action. An event that cannot be read makes the action
+// unreadable.
+func (r *Ring) informWorker(event journal.Decoded) {
 	w := r.workers[event.Action]
 	switch {
 	case w == nil:
@@ -150,10 +147,10 @@ func (r *Ring) tellWorker(event journal.Decoded) {
 	}
 }
 
-// mirrored makes sure, before each irreversible step, that another EKCO would know all of the action. Where
-// no step of the plan is irreversible it is enough to know the plan, and what is left alone: the other EKCO
-// verifies each step before it repeats it. What an EKCO asks for again by itself need not be known. So such actions
-// do not wait for each of their steps to be mirrored.
+// mirrored checks, before each irreversible step, that another EKCO would know all of the action. If no step of the
+// plan is irreversible, the mirror only needs the plan and what is left: the other EKCO verifies each step before it
+// repeats it. Actions that EKCO requests again automatically need not be mirrored. So such actions do not wait for
+// the mirror after each step.
 func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	err := r.updateMirror(ctx)
 	if kind := r.state.Kind(record.Kind); errors.Is(err, errSafeMode) && kind != nil && kind.InSafeMode {
@@ -167,29 +164,28 @@ func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) action
 	if known && r.mirror.Failing() == nil && r.reversible(record) {
 		return actions.Pass()
 	}
-	err = r.mirror.Ready(ctx, record.ID, r.noun(record.Kind), mirrorPatience)
-	// Without the permission there is no mirror, and EKCO works without.
+	err = r.mirror.Ready(ctx, record.ID, r.noun(record.Kind), mirrorTimeout)
+	// Without the permission there is no mirror, and EKCO works without it.
 	if err != nil && !errors.Is(err, kube.ErrForbidden) {
 		return actions.Hold(err.Error()).About(mirror.Key(err))
 	}
 	return actions.Pass()
 }
 
-// safeModeDelay is how long an action waits in safe mode for what another EKCO may be doing, of
-// which the mirror would tell otherwise.
+// safeModeDelay is how long an action waits in safe mode for another EKCO that may be working on it: in safe mode the
+// mirror does not show that.
 const safeModeDelay = 2 * time.Minute
 
-// reversible reports whether no step of an action is irreversible, nor may interfere with another EKCO.
+// reversible reports whether an action has no irreversible step, and cannot interfere with another EKCO.
 func (r *Ring) reversible(record journal.ActionRecord) bool {
 	exclusive := slices.ContainsFunc(r.kinds, func(k actions.Kind) bool { return k.Kind == record.Kind && k.Exclusive })
 	return !exclusive && !slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.Irreversible })
 }
 
-// errSafeMode keeps the mirror as it is: it may be the only record of what the
-// journal lost.
-var errSafeMode = errors.New("nothing is mirrored in safe mode; look at \"ekco status\", then run \"ekco journal accept\"")
+// errSafeMode keeps the mirror unchanged: it may be the only record of what the journal lost.
+var errSafeMode = errors.New("EKCO does not write the mirror in safe mode; read \"ekco status\", then run \"ekco journal accept\"")
 
-var errStarting = errors.New("EKCO is starting: it writes the mirror once it has taken over what the mirror holds")
+var errStarting = errors.New("EKCO is starting: it writes the mirror after it has taken over its content")
 
 func (r *Ring) updateMirror(ctx context.Context) error {
 	var foldErr error
@@ -199,7 +195,7 @@ func (r *Ring) updateMirror(ctx context.Context) error {
 		case s.Journal.SafeMode():
 			foldErr = errors.Join(foldErr, errSafeMode)
 			return
-		case !r.deciding: // what the mirror holds may not be taken over yet
+		case !r.deciding: // the content of the mirror may not be taken over yet
 			foldErr = errors.Join(foldErr, errStarting)
 			return
 		}
@@ -208,9 +204,9 @@ func (r *Ring) updateMirror(ctx context.Context) error {
 	return errors.Join(err, foldErr)
 }
 
-const mirrorPatience = 2 * time.Minute
+const mirrorTimeout = 2 * time.Minute
 
-// noun is what people call an action of that kind.
+// noun names an action of that kind in messages.
 func (r *Ring) noun(kind journal.ActionKind) string {
 	for _, known := range r.kinds {
 		if known.Kind == kind {
@@ -220,7 +216,7 @@ func (r *Ring) noun(kind journal.ActionKind) string {
 	return "action"
 }
 
-// expendable are the kinds of action that EKCO asks for anew by itself.
+// expendable returns the kinds of action that EKCO requests again automatically.
 func (r *Ring) expendable() (kinds []journal.ActionKind) {
 	for _, known := range r.kinds {
 		if known.Expendable {

@@ -1,5 +1,4 @@
-// Package traces looks for what is left of nodes that EKCO never saw, for those who ask
-// for their purge.
+// Package traces looks for what is left of nodes that EKCO never saw, for requests to purge them.
 package traces
 
 import (
@@ -15,26 +14,26 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Lookout looks where a purge would remove something. It is safe for concurrent use.
+// Lookout looks in all places from which a purge removes something. It is safe for concurrent use.
 type Lookout struct{ tracer purge.Tracer }
 
-// New returns a lookout for purges of the same options.
+// New returns a lookout for purges with the same options.
 func New(api kube.API, log *slog.Logger, options ...purge.Option) Lookout {
 	return Lookout{purge.NewTracer(api, log, options...)}
 }
 
-// Needed reports whether the request is about a node that nobody knows, or that is
-// purged; an older look than the last purge tells nothing.
+// Needed reports whether the request is about an unknown or purged node. A look from before the last purge is
+// outdated.
 func (Lookout) Needed(s *fsm.State, asked fsm.Request) (what string, since time.Time, needed bool) {
 	request, err := node.ReadRequest(asked)
 	if err != nil {
-		return "", time.Time{}, false // it is refused for that
+		return "", time.Time{}, false // the request is refused for that
 	}
 	since, needed = node.NeedsTraces(s, request.Node)
 	return fmt.Sprintf("%s %s", request.Node, askedRook(request)), since, needed
 }
 
-// askedRook returns what the request says about Rook, empty for nothing.
+// askedRook returns the request's setting for Rook; "" without one.
 func askedRook(request node.Request) string {
 	if request.MaintainRook == nil {
 		return ""
@@ -42,7 +41,7 @@ func askedRook(request node.Request) string {
 	return strconv.FormatBool(*request.MaintainRook)
 }
 
-// Look returns what is left of the node, as the machine of nodes takes it.
+// Look returns what is left of the node, in the form that the machine of nodes expects.
 func (l Lookout) Look(ctx context.Context, asked fsm.Request) (seen any, found bool) {
 	request, err := node.ReadRequest(asked)
 	if err != nil {

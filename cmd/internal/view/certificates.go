@@ -15,23 +15,23 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// CertificateView is what is shown of a certificate.
+// CertificateView is one row of the table of certificates.
 type CertificateView struct {
-	// Name is that of the certificates that are renewed together, State theirs.
+	// Name is that of the certificates that EKCO renews together, State their state.
 	Name  string        `json:"name"`
 	State journal.State `json:"state"`
-	// Certificate is missing where none could be read.
+	// Certificate is nil if it could not be read.
 	Certificate *journal.Certificate `json:"certificate,omitempty"`
 	// DaysLeft are the whole days of its validity that remain; below 0 it has expired.
 	DaysLeft int `json:"days_left"`
 	// RenewedAt is when EKCO renewed it last, by the action RenewedBy.
 	RenewedAt time.Time `json:"renewed_at,omitzero"`
 	RenewedBy string    `json:"renewed_by,omitempty"`
-	// Why says what is wrong with it, why nobody renews it, or what its renewal waits for.
+	// Why says what is wrong with it, why EKCO does not renew it, or what its renewal waits for.
 	Why string `json:"why,omitempty"`
 }
 
-// Certificates writes what a status says of certificates, the one that expires first on top.
+// Certificates writes the certificates in a status, the one that expires first on top.
 func Certificates(w io.Writer, status api.Status, format string, color bool) error {
 	shown, err := certificatesOf(status)
 	switch {
@@ -83,7 +83,7 @@ func (c CertificateView) notes() string {
 	return strings.Join(notes, "; ")
 }
 
-// certificatesOf returns those of a status, in the order in which they are shown.
+// certificatesOf returns the certificates in the order of the output.
 func certificatesOf(status api.Status) ([]CertificateView, error) {
 	shown := []CertificateView{}
 	for _, thing := range status.Things {
@@ -93,7 +93,7 @@ func certificatesOf(status api.Status) ([]CertificateView, error) {
 		var facts fsmcertificates.Facts
 		if len(thing.Facts) > 0 {
 			if err := json.Unmarshal(thing.Facts, &facts); err != nil {
-				return nil, fmt.Errorf("read what the status says of certificate %s: %w", thing.Name, err)
+				return nil, fmt.Errorf("read the facts of certificate %s: %w", thing.Name, err)
 			}
 		}
 		view := CertificateView{
@@ -112,7 +112,7 @@ func certificatesOf(status api.Status) ([]CertificateView, error) {
 	return shown, nil
 }
 
-// ends is the zero time where nothing could be read: that is to be seen first.
+// ends is the zero time for an unreadable certificate, so that it is on top.
 func (c CertificateView) ends() time.Time {
 	if c.Certificate == nil {
 		return time.Time{}
@@ -145,7 +145,7 @@ func waitsFor(status api.Status, name string) string {
 		for _, hold := range action.Holds {
 			return action.ID + " waits: " + hold.Reason
 		}
-		return action.ID + " is at work"
+		return action.ID + " is running"
 	}
 	for _, refusal := range status.Refusals {
 		if about(refusal.Subject) {

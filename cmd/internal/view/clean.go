@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns the text with everything a terminal might obey, or that could
-// reorder or hide text, spelled out: an escape character becomes \x1b, a line
-// break \n, a right-to-left override \u202e.
+// Clean returns the text with control characters, and characters that reorder or hide text, as escape sequences: an
+// escape character becomes \x1b, a line break \n, a right-to-left override \u202e.
 func Clean(text string) string {
 	if plain(text) {
 		return text
@@ -47,8 +46,7 @@ func plain(text string) bool {
 	return true
 }
 
-// escapeJSON spells out, in finished JSON, the characters that JSON allows and
-// a terminal might obey. What the JSON says does not change.
+// escapeJSON escapes the control characters that JSON allows. The meaning of the JSON does not change.
 func escapeJSON(content []byte) []byte {
 	if plain(string(content)) {
 		return content

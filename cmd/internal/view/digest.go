@@ -12,21 +12,20 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// digest tells a history in one line for each action, each refusal, each pause and each time
-// in which EKCO saw nothing, in the order in which they began, with how each ended and how
-// long it took.
+// digest shows a history with one line for each action, refusal, pause and outage, in the order of their begin, each
+// with its end and its duration.
 type digest struct {
 	w     io.Writer
 	style style
 	zone  zone
 	words *words.Vocabulary
 	now   time.Time
-	// origin finds the first event of an action that began before what is told; it may be nil.
+	// origin finds the first event of an action that began before the shown events; it may be nil.
 	origin func(action string) (journal.Event, bool)
-	// lookup finds the last event before some were lost; it may be nil.
+	// lookup finds the last event before a loss; it may be nil.
 	lookup func(seq uint64) (journal.Event, bool)
 	lines  []*digestLine
-	// actions, refusals and pauses are the lines that may still end.
+	// actions, refusals and pauses have the lines that may still end.
 	actions  map[string]*digestLine
 	refusals map[refusalOf]*digestLine
 	pauses   map[string]*digestLine
@@ -36,7 +35,7 @@ type digest struct {
 	states   map[journal.Subject]journal.State
 }
 
-// refusalOf tells refusals apart: there is one for each subject and kind of action.
+// refusalOf identifies a refusal: there is one for each subject and kind of action.
 type refusalOf struct {
 	subject journal.Subject
 	kind    journal.ActionKind
@@ -48,12 +47,12 @@ type digestLine struct {
 	over          bool
 	held          bool // the action is held
 	what, outcome string
-	// why is the reason for it, which stands last, since it may be long.
+	// why is the reason, shown last since it may be long.
 	why  string
 	tone tone
-	// until is when a pause ends by itself.
+	// until is the planned end of a pause.
 	until time.Time
-	// earlier is set when it began before what the history tells.
+	// earlier is set if it began before the shown events.
 	earlier bool
 	// rollout is the rollout of the line, or nil; subject is set with it.
 	rollout *rollout
@@ -68,7 +67,7 @@ func newDigest(w io.Writer, options Options) *digest {
 	}
 }
 
-// Event remembers what begins or ends with the event.
+// Event adds what begins or ends with the event.
 func (d *digest) Event(e journal.Event) error {
 	d.event(e.Decoded())
 	return nil
@@ -97,7 +96,7 @@ func (d *digest) event(decoded journal.Decoded) {
 			delete(d.pauses, words.Object(e.Subject))
 		}
 	case *journal.APILost:
-		if d.outage == nil { // an EKCO that starts in an outage tells of it again
+		if d.outage == nil { // an EKCO that starts in an outage records it again
 			d.outage = d.add(e.Time, "the Kubernetes API did not answer")
 		}
 		d.outage.outcome, d.outage.tone, d.outage.why = "still so", bad, p.Error
@@ -116,19 +115,18 @@ func (d *digest) event(decoded journal.Decoded) {
 	}
 }
 
-// lost tells of a time of which nothing is known: an empty summary of it would say that
-// nothing happened.
+// lost adds a time whose events are lost: without it, the summary would look as if nothing happened.
 func (d *digest) lost(e journal.Event, last uint64, what string) {
 	if d.lookup != nil && last != 0 {
 		if before, found := d.lookup(last); found {
-			d.add(before.Time, what).end(e.Time, "what happened in that time is not known", bad)
+			d.add(before.Time, what).end(e.Time, "the events of that time are lost", bad)
 			return
 		}
 	}
-	d.add(e.Time, what).end(e.Time, "some of what happened before is not known", bad)
+	d.add(e.Time, what).end(e.Time, "some of the events before it are lost", bad)
 }
 
-// acted takes an event of an action.
+// acted processes an event of an action.
 func (d *digest) acted(e journal.Decoded) {
 	if e.Action == "" {
 		return
@@ -163,7 +161,7 @@ func begins(e journal.Decoded) bool {
 	return e.Type == journal.TypeActionRequested || e.Type == journal.TypeActionAdopted
 }
 
-// begun takes from an event with which an action begins what it is, and since when.
+// begun sets the name and the begin of a line from the first event of its action.
 func (d *digest) begun(line *digestLine, e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
@@ -175,7 +173,7 @@ func (d *digest) begun(line *digestLine, e journal.Decoded) {
 	}
 }
 
-// named says what an action does to what, and its id.
+// named says what an action does, and its id.
 func (d *digest) named(kind journal.ActionKind, e journal.Decoded) string {
 	return fmt.Sprintf("%s %s (%s)", d.words.Verb(kind), words.Object(e.Subject), e.Action)
 }
@@ -216,7 +214,7 @@ func (l *digestLine) end(at time.Time, outcome string, t tone) {
 	l.ended, l.over, l.outcome, l.tone = at, true, outcome, t
 }
 
-// ending is how it ended, and why it was.
+// ending is the outcome and the reason.
 func (l *digestLine) ending() string {
 	if l.why == "" {
 		return l.outcome
@@ -224,17 +222,17 @@ func (l *digestLine) ending() string {
 	return l.outcome + " (" + l.why + ")"
 }
 
-// lapse ends a pause whose time is over: no event says so.
+// lapse ends a pause whose time is over: there is no event for that.
 func (l *digestLine) lapse(now time.Time) {
 	if !l.over && !l.until.IsZero() && !now.Before(l.until) {
-		l.end(l.until, "ended by its time", normal)
+		l.end(l.until, "ended as planned", normal)
 	}
 }
 
 // byBegan orders lines by when they began.
 func byBegan(a, b *digestLine) int { return a.began.Compare(b.began) }
 
-// sorted returns the lines in the order in which they began, those of a rollout below its headline.
+// sorted returns the lines in the order of their begin, those of a rollout below its headline.
 func (d *digest) sorted() (shown []*digestLine) {
 	for _, line := range d.lines {
 		line.lapse(d.now)
@@ -270,7 +268,7 @@ func (d *digest) Flush() error {
 	return err
 }
 
-// began says when, or that it was before what is shown.
+// began is the begin of a line, or says that it was before the shown events.
 func (d *digest) began(line *digestLine) string {
 	text := d.zone.stamp(line.began)
 	if line.earlier {
@@ -279,7 +277,7 @@ func (d *digest) began(line *digestLine) string {
 	return text
 }
 
-// took says how long; of what is open, so far.
+// took is the duration of a line, so far if it is open.
 func (d *digest) took(line *digestLine) string {
 	if line.over {
 		return words.Span(line.ended.Sub(line.began))

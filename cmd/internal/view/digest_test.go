@@ -64,7 +64,7 @@ func TestASummaryHasALineForEachActionRefusalAndPause(t *testing.T) {
 		"BEGAN TOOK WHAT OUTCOME",
 		"2026-11-21T01:00:00Z 1s clear node w1: blocked by Settling then Excluded (it has started)",
 		"2026-11-21T01:00:01Z 2s clear node w1: blocked by Excluded no longer",
-		"2026-11-21T01:00:02Z 4s cli:a@h paused everything ended by its time (switch)",
+		"2026-11-21T01:00:02Z 4s cli:a@h paused everything ended as planned (switch)",
 		"2026-11-21T01:00:04Z 1s clear node w1 (clear-w1-5) abandoned: it is back",
 		"2026-11-21T01:00:06Z 54s so far purge node w2 (purge-w2-7) waits: 1 pg (Healthy)",
 		"2026-11-21T01:00:08Z 0s cli:a@h asked to purge node w2 refused by SafeMode: damaged",
@@ -133,7 +133,7 @@ func TestATreeFoldsWhatRepeats(t *testing.T) {
 
 func TestWhatIsWaitedWithIsBounded(t *testing.T) {
 	s := &story{t: t}
-	for range mostFacts {
+	for range maxFacts {
 		s.tell(journal.NodeSubject("w"+strings.Repeat("x", len(s.events)), "u"), "", "observer/node", 0, journal.TypeNodeGone, journal.NodeGone{})
 	}
 	var out bytes.Buffer
@@ -144,7 +144,7 @@ func TestWhatIsWaitedWithIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if strings.Count(out.String(), "\n") != mostFacts || len(tree.facts) != 1 {
+	if strings.Count(out.String(), "\n") != maxFacts || len(tree.facts) != 1 {
 		t.Errorf("%d lines are shown, %d waited with", strings.Count(out.String(), "\n"), len(tree.facts))
 	}
 }
@@ -225,8 +225,8 @@ func TestASummarySaysOfWhichTimeNothingIsKnown(t *testing.T) {
 	got := digested(t, s.events, Options{Now: began, Lookup: func(seq uint64) (journal.Event, bool) {
 		return journal.Event{Seq: seq, Time: began.Add(-time.Hour)}, seq == 7
 	}})
-	if len(got) != 3 || !strings.HasPrefix(got[1], "2026-11-21T00:00:00Z 1h") || !strings.HasSuffix(got[1], " the journal was damaged what happened in that time is not known") ||
-		!strings.HasSuffix(got[2], " the journal lost its newest events some of what happened before is not known") {
+	if len(got) != 3 || !strings.HasPrefix(got[1], "2026-11-21T00:00:00Z 1h") || !strings.HasSuffix(got[1], " the journal was damaged the events of that time are lost") ||
+		!strings.HasSuffix(got[2], " the journal lost its newest events some of the events before it are lost") {
 		t.Errorf("it says\n%s", strings.Join(got, "\n"))
 	}
 }

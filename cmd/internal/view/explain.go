@@ -14,13 +14,12 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Explanation writes what a request would do: the steps, the captured facts
-// and the present answer of each preflight.
+// Explanation writes what a request would do: the steps, the captured facts and the present result of each preflight.
 func Explanation(w io.Writer, e api.Explanation, color bool) error {
 	s := style{color}
 	var out strings.Builder
 	if e.AlreadyDone {
-		fmt.Fprintf(&out, "Nothing is to be done: %s\n", Clean(e.Message))
+		fmt.Fprintf(&out, "Nothing to do: %s\n", Clean(e.Message))
 		_, err := io.WriteString(w, out.String())
 		return err
 	}
@@ -43,7 +42,7 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 		case step.Irreversible:
 			conditions = append(conditions, "no return after this")
 		case slices.ContainsFunc(e.Plan.Undo, func(undo journal.PlannedStep) bool { return undo.Undoes == step.ID }):
-			conditions = append(conditions, "a cancel takes it back")
+			conditions = append(conditions, "a cancel undoes it")
 		}
 		if len(step.Preflights) > 0 {
 			conditions = append(conditions, "checks "+strings.Join(step.Preflights, ", "))

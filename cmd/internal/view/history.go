@@ -16,37 +16,35 @@ import (
 
 var historyFormats = []string{"table", "wide", "json", "yaml", "tree"}
 
-// HistoryFormats returns the forms in which history can be shown.
+// HistoryFormats returns the output formats of a history.
 func HistoryFormats() []string { return append([]string(nil), historyFormats...) }
 
-// History shows events one after the other. It keeps none of them, except that
-// a tree remembers the steps of the actions that are open and, unless it is
-// live, what happened since the first of those began.
+// History writes events one after the other. It keeps none in memory, except that a tree keeps the steps of open
+// actions and, unless it is live, all events since the first of those began.
 type History interface {
-	// Event shows an event, or remembers it.
+	// Event writes an event, or keeps it.
 	Event(e journal.Event) error
-	// Flush shows what was remembered.
+	// Flush writes what was kept.
 	Flush() error
 }
 
-// Options say how to show a history.
+// Options configure a history.
 type Options struct {
 	// Color allows colours.
 	Color bool
-	// Live shows what it can at once, for those who follow a history.
+	// Live writes as early as possible, for a followed history.
 	Live bool
 	// NoHeader leaves out a table's header.
 	NoHeader bool
-	// Lookup returns the event of a sequence number, if there is one; a tree
-	// asks it for the cause of an action. It may be nil.
+	// Lookup returns the event with a sequence number, if there is one, for the causes of actions. It may be nil.
 	Lookup func(seq uint64) (journal.Event, bool)
 	// Origin returns the first event of an action, if there is one. It may be nil.
 	Origin func(action string) (journal.Event, bool)
-	// Words are the words for the events.
+	// Words is the message catalog.
 	Words *words.Vocabulary
-	// Zone is the time zone in which a text shows times; nil is UTC.
+	// Zone is the time zone of the output; nil is UTC.
 	Zone *time.Location
-	// Now is when a summary is made, and until when what is open has lasted.
+	// Now is the end of the durations of what is open.
 	Now time.Time
 }
 
@@ -67,7 +65,7 @@ func NewHistory(w io.Writer, format string, options Options) (History, error) {
 	return nil, fmt.Errorf("unknown output %q: want one of %v", format, historyFormats)
 }
 
-// historyTable writes fixed columns, so that it needs no memory.
+// historyTable has fixed columns, so that it keeps nothing in memory.
 type historyTable struct {
 	w      io.Writer
 	style  style
@@ -114,7 +112,7 @@ func subject(s journal.Subject) string {
 
 type historyJSON struct{ w io.Writer }
 
-// Event writes the event's record, as the journal holds it.
+// Event writes the event's record as in the journal.
 func (h historyJSON) Event(e journal.Event) error {
 	_, err := h.w.Write(append(escapeJSON(e.Record()), '\n'))
 	return err
@@ -131,8 +129,8 @@ func (h historyYAML) Event(e journal.Event) error { return writeYAML(h.w, e, tru
 // Flush does nothing.
 func (h historyYAML) Flush() error { return nil }
 
-// writeYAML writes a value as YAML. YAML has no way to spell out in place what
-// a terminal might obey, so texts that hold such characters are shown cleaned.
+// writeYAML writes a value as YAML. Texts with control characters are cleaned, since YAML cannot escape them in
+// place.
 func writeYAML(w io.Writer, value any, separate bool) error {
 	content, err := json.Marshal(value)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Loss says of one time that the journal lost events which they are and where they may be.
+// Loss describes a loss of events, and where they may still be.
 func Loss(loss api.Loss) string {
 	text := fmt.Sprintf("Salvaged: at %s (#%d), after damage", words.Stamp(loss.At), loss.Seq)
 	if loss.Type == journal.TypeJournalOutdated {
@@ -23,13 +23,13 @@ func Loss(loss api.Loss) string {
 		text += fmt.Sprintf(", at least %d", loss.AtLeast)
 	}
 	if !loss.From.IsZero() {
-		text += fmt.Sprintf("; what happened between %s and %s is not known", words.Stamp(loss.From), words.Stamp(loss.At))
+		text += fmt.Sprintf("; the events between %s and %s are unknown", words.Stamp(loss.From), words.Stamp(loss.At))
 	}
 	if loss.DamagedFile != "" {
 		text += "\n  the damaged file: " + Clean(loss.DamagedFile)
 	}
 	if len(loss.EarlierFiles) > 0 {
-		text += "\n  damaged files from before, of which no event tells any more: " + Clean(strings.Join(loss.EarlierFiles, ", "))
+		text += "\n  earlier damaged files, which no remaining event names: " + Clean(strings.Join(loss.EarlierFiles, ", "))
 	}
 	return text
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// NodeReports are the reports of some nodes.
+// NodeReports are the reports of several nodes.
 type NodeReports struct {
-	// Complete: nothing that was looked for is missing.
+	// Complete is set if nothing is missing.
 	Complete bool         `json:"complete"`
 	Nodes    []NodeReport `json:"nodes"`
 }
 
-// NodeReport is what is known of a node.
+// NodeReport has the facts of a node.
 type NodeReport struct {
 	Node string `json:"node"`
-	// Action is what had a program look there, which ended At.
+	// Action is the action of the report, which ended At.
 	Action           string    `json:"action,omitempty"`
 	At               time.Time `json:"at,omitzero"`
 	Kernel           string    `json:"kernel,omitempty"`
@@ -36,16 +36,15 @@ type NodeReport struct {
 	MoreCertificates int                      `json:"more_certificates,omitempty"`
 	Ceph             []nodereport.Mount       `json:"ceph,omitempty"`
 	MoreCeph         int                      `json:"more_ceph,omitempty"`
-	// Missing is what could not be had, and why. Looked is set if a program has looked on
-	// the node.
+	// Missing lists the missing facts with the reasons. Looked is set if the program ran on the node.
 	Missing []nodereport.Missing `json:"missing,omitempty"`
 	Looked  bool                 `json:"looked"`
 }
 
-// NodeReportFormats are what reports can be written as.
+// NodeReportFormats are the output formats.
 func NodeReportFormats() []string { return []string{"table", "wide", "json", "yaml"} }
 
-// WriteNodeReports writes reports in the given format, by the time it is now.
+// WriteNodeReports writes reports in the given format; now is the present time.
 func WriteNodeReports(w io.Writer, reports NodeReports, format string, now time.Time, color bool) error {
 	if format == "json" || format == "yaml" {
 		return Value(w, reports, format)
@@ -84,7 +83,7 @@ func heading(names ...string) []cell {
 	return cells
 }
 
-// clockDrifts is from when on a clock is worth looking at: certificates and leases go by it.
+// clockDrifts is the difference from which on a clock is marked: certificates and leases depend on it.
 const clockDrifts = 2 * time.Second
 
 func (n *NodeReport) clock() cell {
@@ -101,7 +100,7 @@ func (n *NodeReport) clock() cell {
 	return cell{text: "+" + words.Span(ahead), tone: doubtfulIf(ahead > clockDrifts)}
 }
 
-// doubtfulIf is the tone of what is worth looking at, or not.
+// doubtfulIf marks a value that needs attention.
 func doubtfulIf(so bool) tone {
 	if so {
 		return doubtful
@@ -120,7 +119,7 @@ func (n *NodeReport) free(directory string) cell {
 
 func diskSize(bytes uint64) string { return size(int64(min(bytes, 1<<62))) } //nolint:gosec // it is bounded
 
-// soon is how long before its end a certificate is due, as EKCO renews them.
+// soon is how long before its expiry a certificate is marked; EKCO renews its certificates earlier.
 const soon = 30 * 24 * time.Hour
 
 func (n *NodeReport) expiry(now time.Time) cell {
@@ -188,7 +187,7 @@ func mountTable(nodes []NodeReport, s style) []string {
 	return below(rows, s)
 }
 
-// below sets a table off from what is above it; one without rows is left out.
+// below separates a table from the lines above; it leaves out one without rows.
 func below(rows [][]cell, s style) []string {
 	if len(rows) < 2 {
 		return nil

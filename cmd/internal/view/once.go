@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// Once shortens what is said again: the long cause of one trouble is often the
-// reason for several. The zero value has said nothing. It is to be used by one
-// goroutine at a time.
+// Once shortens repeated texts: the long cause of one problem is often the reason for several. The zero value is
+// ready for use, by one goroutine at a time.
 type Once struct{ said []string }
 
 const (
-	// longCause is how many bytes are worth leaving out.
+	// longCause is the shortest text, in bytes, that is left out when it repeats.
 	longCause = 80
-	// mostSaid bounds how many texts are remembered.
-	mostSaid = 64
+	// maxSaid is how many texts it remembers.
+	maxSaid  = 64
 	asBefore = "(see above)"
 )
 
-// Shorten returns the text with the longest end of one before left out that it has too.
+// Shorten returns the text without the longest part that is also the end of an earlier text.
 func (o *Once) Shorten(text string) string {
 	longest := ""
 	bare := withoutCheck(text)
@@ -30,21 +29,20 @@ func (o *Once) Shorten(text string) string {
 	if longest != "" {
 		return strings.Replace(text, longest, asBefore, 1)
 	}
-	if len(text) >= longCause && len(o.said) < mostSaid {
+	if len(text) >= longCause && len(o.said) < maxSaid {
 		o.said = append(o.said, bare)
 	}
 	return text
 }
 
-// withoutCheck returns the text without the name of a check that is its last word, which
-// differs where the cause before it is the same.
+// withoutCheck removes the name of a preflight at the end, which may differ for the same cause.
 func withoutCheck(text string) string { return checkAtEnd.ReplaceAllString(text, "") }
 
-// checkAtEnd is what [words.Held] adds.
+// checkAtEnd matches what [words.Held] adds.
 var checkAtEnd = regexp.MustCompile(` \([A-Z][A-Za-z]+\)$`)
 
-// endIn returns the longest cause at the end of the text before, after a colon, that the text has
-// too, or "" if there is none that is worth leaving out and longer than that.
+// endIn returns the longest part after a colon at the end of the text before that the text also contains, or "" if it
+// is shorter than longCause or not longer than than.
 func endIn(text, before string, than int) string {
 	for end := before; len(end) >= longCause && len(end) > than; {
 		if end != text && strings.Contains(text, end) {

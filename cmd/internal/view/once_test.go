@@ -24,9 +24,9 @@ func TestALongCauseIsSaidOnce(t *testing.T) {
 		}
 	}
 	var follows view.Once
-	warning := "warning, nobody could be asked (no terminal): " + cause
+	warning := "warning, no confirmation possible (no terminal): " + cause
 	follows.Shorten("      0s  " + warning)
-	if got, want := follows.Shorten("    2.4s  "+warning), "    2.4s  warning, nobody could be asked (no terminal): (see above)"; got != want {
+	if got, want := follows.Shorten("    2.4s  "+warning), "    2.4s  warning, no confirmation possible (no terminal): (see above)"; got != want {
 		t.Errorf("what is said again, later, is said as %q, want %q", got, want)
 	}
 	var named view.Once

@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Problems writes what is not as it should be: what is the case, since when, what to do
-// about it, and what to type. What EKCO will do by itself follows.
+// Problems writes all problems: what is wrong, since when, what to do, and which command to run; then what EKCO will
+// do automatically.
 func Problems(w io.Writer, status api.Status, options Options) error {
 	s := style{options.Color}
 	lines := []string{summary(status, s)}
@@ -23,7 +23,7 @@ func Problems(w io.Writer, status api.Status, options Options) error {
 	return err
 }
 
-// summary is the verdict and how much is behind it.
+// summary is the verdict and the number of problems.
 func summary(status api.Status, s style) string {
 	pressing := 0
 	for _, problem := range status.Problems {
@@ -37,10 +37,10 @@ func summary(status api.Status, s style) string {
 	case api.OverallWorking:
 		return s.paint(doubtful, "WORKING") + ": " + underWay(status) + "nothing needs a person"
 	}
-	return s.paint(good, "OK") + ": nothing is wrong, and nothing waits"
+	return s.paint(good, "OK") + ": no problems, and nothing waits"
 }
 
-// underWay counts what there is of actions and problems, to be followed by what that means.
+// underWay counts actions and problems, as the begin of a sentence.
 func underWay(status api.Status) string {
 	text := ""
 	if n := len(status.Actions); n > 0 {
@@ -52,7 +52,7 @@ func underWay(status api.Status) string {
 	return text
 }
 
-// pressingOf says how many problems need a person, and of how many where that differs.
+// pressingOf says how many problems need a person, and the number of all if that differs.
 func pressingOf(pressing, all int) string {
 	if pressing == all {
 		return words.Count(all, "problem")

@@ -17,15 +17,15 @@ import (
 //go:embed report.html
 var reportPage string
 
-// page loads nothing from anywhere: it is read where there is no network.
+// page loads nothing from elsewhere, since it may be read without a network.
 var page = template.Must(template.New("report").Parse(reportPage))
 
-// ReportOptions say what a report is about.
+// ReportOptions configure a report.
 type ReportOptions struct {
 	From, Until time.Time
-	// Node, unless it is empty, leaves out all other nodes and what is no node.
+	// Node, unless it is empty, selects one node; nothing else is shown.
 	Node string
-	// Lost are the times of which nothing is known, because the journal lost its events.
+	// Lost are the times whose events the journal lost.
 	Lost   []Gap
 	Words  *words.Vocabulary
 	Lookup func(seq uint64) (journal.Event, bool)
@@ -33,18 +33,18 @@ type ReportOptions struct {
 	Origin func(action string) (journal.Event, bool)
 }
 
-// Gap is a time of which nothing is known. From is zero where nobody knows since when.
+// Gap is a time whose events are lost. From is zero if its begin is unknown.
 type Gap struct{ From, Until time.Time }
 
-// String says between which times nothing is known.
+// String describes the gap.
 func (g Gap) String() string {
 	if g.From.IsZero() {
-		return fmt.Sprintf("Some of what happened before %s is not known, nor since when: the journal lost it.", words.Stamp(g.Until))
+		return fmt.Sprintf("The journal lost some of the events before %s; since when is unknown.", words.Stamp(g.Until))
 	}
-	return fmt.Sprintf("What happened between %s and %s is not known: the journal lost it.", words.Stamp(g.From), words.Stamp(g.Until))
+	return fmt.Sprintf("The journal lost the events between %s and %s.", words.Stamp(g.From), words.Stamp(g.Until))
 }
 
-// report is what the page shows.
+// report is the content of the page.
 type report struct {
 	From, Until, Node, Version, Host, Journal string
 	LastSeq                                   uint64
@@ -59,17 +59,17 @@ type report struct {
 
 type reportedProblem struct{ Reason, Since, Advice, Command string }
 
-// reportedLine is one of a summary.
+// reportedLine is one line of a summary.
 type reportedLine struct{ Began, Took, What, Outcome string }
 
-// Report writes one page of HTML about a time: the verdict of now, the states of nodes and
-// components, and what was done and why.
+// Report writes a page of HTML about a time: the present verdict, the states of nodes and components, and what EKCO
+// did and why.
 func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, error], options ReportOptions) error {
 	if options.Node != "" {
 		status = ofName(status, options.Node)
 	}
-	var told strings.Builder
-	branches := newTree(&told, Options{Words: options.Words, Now: options.Until, Lookup: options.Lookup})
+	var treeText strings.Builder
+	branches := newTree(&treeText, Options{Words: options.Words, Now: options.Until, Lookup: options.Lookup})
 	lines := newDigest(io.Discard, Options{Words: options.Words, Now: options.Until, Origin: options.Origin, Lookup: options.Lookup})
 	states := newStates(options, status.Journal.FirstTime)
 	for event, err := range events {
@@ -91,12 +91,11 @@ func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, erro
 	}
 	states.present(status)
 	shown := reportOf(status, options)
-	shown.chart, shown.Rows, shown.Tree = states.chart(), lines.rows(), told.String()
+	shown.chart, shown.Rows, shown.Tree = states.chart(), lines.rows(), treeText.String()
 	return page.Execute(w, shown)
 }
 
-// concernsActions reports whether events of the type, which belong to no action, are told with
-// actions all the same.
+// concernsActions reports whether events of the type concern actions, although they belong to none.
 func concernsActions(t journal.Type) bool {
 	switch t {
 	case journal.TypePolicyRefused, journal.TypePolicyLifted, journal.TypePauseSet, journal.TypePauseCleared:
@@ -105,7 +104,7 @@ func concernsActions(t journal.Type) bool {
 	return false
 }
 
-// branchesOnly remembers an event as far as it is part of an action.
+// branchesOnly adds only what belongs to an action.
 func (t *tree) branchesOnly(event journal.Event) error {
 	if event.Action == "" {
 		t.follow(event.Decoded())

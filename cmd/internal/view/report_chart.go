@@ -12,26 +12,26 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// states collects what was in which state from when to when, and what was done to it.
+// states collects the states of things over time, and the actions about them.
 type states struct {
 	options ReportOptions
-	// known is since when anything can be known: from the journal's first event on.
+	// known is the begin of the chart: not before the journal's first event.
 	known   time.Time
 	lanes   map[laneKey]*laneStates
 	actions map[string]*bar
 }
 
-// laneKey tells things apart: one of the same name can be another one.
+// laneKey identifies a thing: another one may have the same name.
 type laneKey struct{ name, uid string }
 
-// laneStates is one thing.
+// laneStates is the lane of one thing.
 type laneStates struct {
 	machine string
 	spans   []span
 	bars    []*bar
 }
 
-// span is a state and when it began.
+// span is a state and its begin.
 type span struct {
 	state journal.State
 	from  time.Time
@@ -66,7 +66,7 @@ func (s *states) entered(machine string, e journal.Decoded, from, to journal.Sta
 	lane.spans = append(lane.spans, span{to, e.Time})
 }
 
-// acted takes an event of an action. What the whole cluster is about has no lane.
+// acted processes an event of an action. Actions about the whole cluster have no lane.
 func (s *states) acted(e journal.Decoded) {
 	if e.Action == "" || e.Subject.Name == "" {
 		return
@@ -86,7 +86,7 @@ func (s *states) acted(e journal.Decoded) {
 	}
 }
 
-// lane returns that of a thing. Its machine is known better by who tells of its state.
+// lane returns the lane of a thing. Events with its state name its machine better than actions do.
 func (s *states) lane(machine, name, uid string) *laneStates {
 	key := laneKey{name, uid}
 	if s.lanes[key] == nil {
@@ -95,7 +95,7 @@ func (s *states) lane(machine, name, uid string) *laneStates {
 	return s.lanes[key]
 }
 
-// present adds what did not change in that time.
+// present adds the things that did not change in that time.
 func (s *states) present(status api.Status) {
 	add := func(machine, name, uid string, state journal.State, since time.Time, over bool) {
 		known := s.lanes[laneKey{name, uid}] != nil
@@ -131,7 +131,7 @@ const (
 	axisHeight  = 24
 	thinnest    = 1.5
 	stampOfTick = "01-02 15:04"
-	// dateOfTick is for a time in which a day of the year is not one day.
+	// dateOfTick is used for a time of a year or more, in which the month and day would be ambiguous.
 	dateOfTick = "2006-01-02"
 	aYear      = 365 * 24 * time.Hour
 )
@@ -147,8 +147,7 @@ type chart struct {
 type chartTick struct {
 	X     float64
 	Label string
-	// Anchor is which end of the label is at X: the last one would be cut off at the
-	// drawing's edge.
+	// Anchor is the end of the label that is at X: the last label would exceed the drawing.
 	Anchor string
 }
 
@@ -195,7 +194,7 @@ func (s *states) chart() chart {
 	return drawn
 }
 
-// gaps cover what a lane shows of the times of which nothing is known.
+// gaps cover the parts of a lane whose events are lost.
 func (s *states) gaps(lane *laneStates, y int, colors *palette) (boxes []chartBox) {
 	for _, lost := range s.options.Lost {
 		if len(lane.spans) == 0 || !lane.spans[0].from.Before(lost.Until) {
@@ -208,7 +207,7 @@ func (s *states) gaps(lane *laneStates, y int, colors *palette) (boxes []chartBo
 	return boxes
 }
 
-// notKnown stands for the state of a thing while the journal lost what it was told.
+// notKnown is the state of a thing while the journal lost its events.
 const notKnown journal.State = "not known"
 
 // sorted returns the lanes, nodes first.
@@ -227,15 +226,14 @@ func (s *states) sorted() []laneKey {
 	return keys
 }
 
-// box is the place of a time on a lane. What took no time is still seen.
+// box is the place of a time on a lane. It has a minimum width.
 func (s *states) box(from, until time.Time, y int, what string) chartBox {
 	x := s.x(from)
 	title := what + ": " + words.Stamp(from) + " to " + words.Stamp(until) + ", " + words.Span(until.Sub(from))
 	return chartBox{X: x, Width: max(thinnest, s.x(until)-x), Y: y, Title: Clean(title)}
 }
 
-// x is the place of a time. The chart begins where anything is known: of a journal that is
-// younger than what was asked for, all would be a stroke at its end.
+// x is the place of a time. The chart begins with the journal: otherwise a young journal would only fill its end.
 func (s *states) x(at time.Time) float64 {
 	whole := s.options.Until.Sub(s.known)
 	if whole <= 0 {
@@ -259,7 +257,7 @@ func (s *states) ticks() (ticks []chartTick) {
 	return ticks
 }
 
-// palette gives states colours: those of a node always the same.
+// palette assigns colours to states: those of nodes always have the same.
 type palette struct {
 	of     map[journal.State]string
 	next   int

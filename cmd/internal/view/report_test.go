@@ -148,7 +148,7 @@ func TestAReportSaysOfWhichTimesNothingIsKnown(t *testing.T) {
 		{From: began.Add(time.Second), Until: began.Add(3 * time.Second)}, {Until: began.Add(time.Minute)},
 	}})
 	for _, want := range []string{
-		"What happened between 2026-11-21T01:00:01Z and 2026-11-21T01:00:03Z is not known", "before 2026-11-21T01:01:00Z is not known, nor since when",
+		"The journal lost the events between 2026-11-21T01:00:01Z and 2026-11-21T01:00:03Z.", "The journal lost some of the events before 2026-11-21T01:01:00Z",
 		"not known: 2026-11-21T01:00:01Z to 2026-11-21T01:00:03Z", "Healthy: 2026-11-21T00:59:00Z to ", "not known: 2026-11-21T00:59:00Z to 2026-11-21T01:01:00Z",
 	} {
 		if !strings.Contains(page[0].text, want) {

@@ -61,7 +61,7 @@ func (r *rollout) isOver(now time.Time) bool {
 // isShown reports whether the rollout is shown as one entry. A single action is shown as any other.
 func (r *rollout) isShown() bool { return r != nil && len(r.lines) > 1 }
 
-// headline says how the rollout as a whole stands. Of several actions on a node the last one counts.
+// headline summarizes the rollout. Of several actions on a node the last one counts.
 func (d *digest) headline(r *rollout) *digestLine {
 	slices.SortStableFunc(r.lines, byBegan)
 	nodes := map[journal.Subject]*digestLine{}

@@ -5,8 +5,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Sentence says in one line what the event says, for people. It is safe to
-// print.
+// Sentence describes the event in one line for people. It is safe to print.
 func Sentence(v *words.Vocabulary, e journal.Decoded) string { return Clean(v.Sentence(e)) }
 
 func orDash(text string) string {

@@ -13,7 +13,7 @@ import (
 // JournalStat writes a journal's size, range and identity.
 func JournalStat(w io.Writer, j api.JournalStatus, now time.Time) error {
 	if u := j.Unopened; u != nil {
-		_, err := fmt.Fprintf(w, "%s is not open since %s: %s\n", orDash(Clean(j.Path)), words.Stamp(u.Since), Clean(u.Problem))
+		_, err := fmt.Fprintf(w, "%s has not been open since %s: %s\n", orDash(Clean(j.Path)), words.Stamp(u.Since), Clean(u.Problem))
 		return err
 	}
 	rows := [][]cell{
@@ -21,7 +21,7 @@ func JournalStat(w io.Writer, j api.JournalStatus, now time.Time) error {
 		{{text: "format"}, {text: fmt.Sprint(j.Format)}},
 		{{text: "cluster"}, {text: orDash(Clean(j.ClusterUID))}},
 		{{text: "file"}, {text: orDash(Clean(j.Path))}},
-		{{text: "size"}, {text: size(j.Bytes) + ", of which " + size(j.FreeBytes) + " free"}},
+		{{text: "size"}, {text: size(j.Bytes) + " (" + size(j.FreeBytes) + " free)"}},
 		{{text: "events"}, {text: fmt.Sprintf("%d, #%d to #%d", j.Events, j.FirstSeq, j.LastSeq)}},
 	}
 	if !j.FirstTime.IsZero() {

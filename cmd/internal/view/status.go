@@ -15,22 +15,21 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// StatusFormats returns the forms in which a status can be shown.
+// StatusFormats returns the output formats of a status.
 func StatusFormats() []string { return []string{"table", "wide", "json", "yaml"} }
 
-// StatusOptions say how to show a status.
+// StatusOptions configure the output of a status.
 type StatusOptions struct {
 	// Color allows colours.
 	Color bool
-	// All also shows, in a table, nodes that went away more than a day ago.
+	// All also shows, in a table, nodes that were purged or gone more than a day ago.
 	All bool
-	// Component, unless it is empty, leaves out all things, actions and refusals but those
-	// of the component, and shows its things as wide does.
+	// Component, unless it is empty, selects the things, actions and refusals of one component, and shows the things
+	// with details.
 	Component string
-	// Name, unless it is empty, leaves out all nodes and things of other names, with their
-	// actions and what is to come of them.
+	// Name, unless it is empty, selects the nodes and things of that name, with their actions and what is next.
 	Name string
-	// Words are the words for actions.
+	// Words is the message catalog.
 	Words *words.Vocabulary
 }
 
@@ -73,7 +72,7 @@ func Value(w io.Writer, value any, format string) error {
 	return err
 }
 
-// statusText shows first what is wrong, then what is.
+// statusText shows problems first.
 func statusText(status api.Status, wide bool, options StatusOptions) string {
 	s := style{options.Color}
 	var out strings.Builder
@@ -102,16 +101,16 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 	return out.String()
 }
 
-// unopened says that there is no journal to act from.
+// unopened reports that the journal is not open.
 func unopened(status api.Status, s style) []string {
 	u := status.Journal.Unopened
 	if u == nil {
 		return nil
 	}
 	return []string{
-		s.paint(loud, "THE JOURNAL IS NOT OPEN: EKCO observes, and does nothing else."),
+		s.paint(loud, "THE JOURNAL IS NOT OPEN: EKCO only observes."),
 		fmt.Sprintf("  Since %s (%s): %s.", words.Stamp(u.Since), age(status.Now.Sub(u.Since)), Clean(u.Problem)),
-		"  The file is left as it is. It is tried again at " + words.Stamp(u.NextTry) + ", and EKCO then continues automatically.",
+		"  EKCO leaves the file unchanged. It retries at " + words.Stamp(u.NextTry) + " and then continues automatically.",
 		"",
 	}
 }
@@ -140,13 +139,12 @@ func journalLines(status api.Status, s style) []string {
 // freeSpace says what to do about a journal that cannot be written.
 func freeSpace(status api.Status) string {
 	if status.Operator.Running {
-		return "Nothing is done until it can. Free space on its file system, or make it writable again: EKCO continues automatically."
+		return "EKCO does nothing until it can. Free space on its file system, or make it writable again: EKCO continues automatically."
 	}
 	return "Free space on its file system, or make it writable again."
 }
 
-// Unwritable says that the journal cannot be written, since when and why; empty
-// if it can.
+// Unwritable says since when and why the journal cannot be written; "" if it can.
 func Unwritable(j api.JournalStatus, now time.Time) string {
 	if j.Writable || j.Error == "" {
 		return ""
@@ -158,7 +156,7 @@ func Unwritable(j api.JournalStatus, now time.Time) string {
 	return "the journal cannot be written" + since + ": " + Clean(j.Error)
 }
 
-// age returns a duration to the second: nobody waits for hundredths.
+// age returns a duration without fractions of a second.
 func age(d time.Duration) string { return words.Span(d.Truncate(time.Second)) }
 
 func size(bytes int64) string {
@@ -208,7 +206,7 @@ func actionLines(status api.Status, v *words.Vocabulary, wide bool, s style) []s
 	}
 	lines := []string{"", "OPEN ACTIONS"}
 	for _, action := range status.Actions {
-		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, for %s, asked for by %s", Clean(action.ID), action.Kind,
+		lines = append(lines, fmt.Sprintf("  %s: %s of %s, %s, %s, for %s, requested by %s", Clean(action.ID), action.Kind,
 			Clean(words.Object(action.Subject)), s.paint(toneOfAction(action.Status), Clean(string(action.Status))), planStep(action),
 			age(status.Now.Sub(action.RequestedAt)), Clean(action.RequestedBy)))
 		if what := status.Unrecorded[action.ID]; what != "" {
@@ -227,7 +225,7 @@ func planStep(action journal.ActionRecord) string {
 		return "not planned yet"
 	}
 	if action.Undoing() {
-		return "taking back what it did: " + Clean(wayBack(action)[0])
+		return "undoing: " + Clean(wayBack(action)[0])
 	}
 	done, next := 0, ""
 	for _, step := range action.Plan.Steps {
@@ -242,30 +240,28 @@ func planStep(action journal.ActionRecord) string {
 	return fmt.Sprintf("step %d/%d%s", min(done+1, total), total, next)
 }
 
-// Waits says, a line each, why an action does not go on and what an
-// administrator can do about it.
+// Waits says, a line each, why an action waits and what an administrator can do.
 func Waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary) []string {
 	return waits(status, action, v, true)
 }
 
-// waits leaves out, unless it is wide, what is much alike: a node that is cleared has a step
-// for each pod.
+// waits combines similar lines, unless it is wide: clearing a node has a step for each pod.
 func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, wide bool) []string {
 	held, failed := stepsTold(holdLines(action), wide), stepsTold(failureLines(status, action), wide)
 	var lines []string
 	if _, deferred := action.Deferred(); deferred {
-		lines = append(lines, fmt.Sprintf("all else is done; %s for %s, and nothing else waits for that: %s",
+		lines = append(lines, fmt.Sprintf("the other steps are done; %s for %s: %s",
 			Waiting(action), v.Deferred(action.Kind), Clean(strings.Join(undone(action), ", "))))
 	}
 	lines = append(lines, held...)
 	if action.Stalled != nil {
-		lines = append(lines, fmt.Sprintf("stalled at %s%s%s; repair the cause, then: ekco retry %s%s%s", Clean(action.Stalled.Step),
+		lines = append(lines, fmt.Sprintf("stalled at %s%s%s; after repairing the cause, run: ekco retry %s%s%s", Clean(action.Stalled.Step),
 			words.Because(Clean(action.Stalled.Reason)), since(action.StalledAt), Clean(action.ID), CancelHint(action), api.NextTryHint(action)))
 	}
 	if action.Cancelling != nil {
 		lines = append(lines, "is being cancelled"+words.Because(Clean(action.Cancelling.Reason)))
 		if action.Undoing() {
-			lines = append(lines, "what it did is taken back first; still to do: "+Clean(strings.Join(wayBack(action), ", ")))
+			lines = append(lines, "its changes are undone first; left: "+Clean(strings.Join(wayBack(action), ", ")))
 		}
 	}
 	if action.Unreadable != "" {
@@ -274,8 +270,7 @@ func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, 
 	return append(lines, failed...)
 }
 
-// holdLines say what steps wait for. The name of the check comes after that: it is what the
-// list of holds in the documentation goes by.
+// holdLines say what steps wait for, then the name of the preflight: the documentation lists holds by it.
 func holdLines(action journal.ActionRecord) (lines []stepLine) {
 	for _, step := range slices.Sorted(maps.Keys(action.Holds)) {
 		hold := action.Holds[step]
@@ -285,12 +280,12 @@ func holdLines(action journal.ActionRecord) (lines []stepLine) {
 	return lines
 }
 
-// failureLines say which steps failed and are tried again.
+// failureLines say which steps failed and are retried.
 func failureLines(status api.Status, action journal.ActionRecord) (lines []stepLine) {
 	for _, id := range slices.Sorted(maps.Keys(action.Steps)) {
 		step := action.Steps[id]
-		// What the hold says already is no failure: its attempts do not count. That of a step
-		// that is stalled is told with the stall.
+		// Attempts that a hold explains do not count as failures. The failure of a stalled step is shown with the
+		// stall.
 		hold := action.Holds[id].Preflight
 		waits, stalled := hold == actions.HoldItems || hold == actions.HoldNextAttempt, action.Stalled != nil && action.Stalled.Step == id
 		if step.LastError != "" && !step.Done() && !waits && !stalled {
@@ -300,18 +295,18 @@ func failureLines(status api.Status, action journal.ActionRecord) (lines []stepL
 	return lines
 }
 
-// tried says which attempt failed, and what follows. While another is under way nobody
-// knows the number: between the two EKCO may have been killed in the middle of one.
+// tried says which attempt failed, and when the next one is. During an attempt it says "before", since EKCO may have
+// been killed during earlier ones.
 func tried(status api.Status, step journal.StepRecord) string {
-	nobody := !works(status)
+	unattended := !works(status)
 	switch {
-	case step.Open && step.Attempts > 1 && nobody:
-		return fmt.Sprintf(" before attempt %d, which was under way when EKCO last worked", step.Attempts)
+	case step.Open && step.Attempts > 1 && unattended:
+		return fmt.Sprintf(" before attempt %d, which was running when EKCO last worked", step.Attempts)
 	case step.Open && step.Attempts > 1:
-		return fmt.Sprintf(" before attempt %d, which is under way", step.Attempts)
+		return fmt.Sprintf(" before attempt %d, which is running", step.Attempts)
 	case step.Open:
-		return " before a person had it tried again"
-	case !step.NextTry.IsZero() && nobody:
+		return " before the retry that a user requested"
+	case !step.NextTry.IsZero() && unattended:
 		return fmt.Sprintf(" (attempt %d), next try when EKCO works again", step.Attempts)
 	case !step.NextTry.IsZero() && !status.API.LostAt.IsZero():
 		return fmt.Sprintf(" (attempt %d), next try when the Kubernetes API answers", step.Attempts)
@@ -323,14 +318,13 @@ func tried(status api.Status, step journal.StepRecord) string {
 	return fmt.Sprintf(" (attempt %d)", step.Attempts)
 }
 
-// works reports whether anybody works on the actions: not where none runs, or one that only
-// observes.
+// works reports whether an EKCO works on the actions: one runs, and not only to observe.
 func works(status api.Status) bool {
 	j := status.Journal
 	return status.Operator.PID != 0 && j.SafeMode == nil && j.Outdated == nil && j.Unopened == nil
 }
 
-// since says, to be added to what is the case, since when it is; "" where nobody knows.
+// since returns when it began, as the end of a sentence; "" if unknown.
 func since(at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -338,8 +332,7 @@ func since(at time.Time) string {
 	return " (since " + words.Stamp(at) + ")"
 }
 
-// Waiting says how many steps of an action are left, which all wait: "1 step waits", "2 steps
-// wait".
+// Waiting says how many steps of an action are left, all of which wait: "1 step waits", "2 steps wait".
 func Waiting(action journal.ActionRecord) string {
 	steps := len(undone(action))
 	if steps == 1 {
@@ -348,8 +341,7 @@ func Waiting(action journal.ActionRecord) string {
 	return words.Count(steps, "step") + " wait"
 }
 
-// wayBack returns the ids of the steps that are left before a cancelled action
-// ends.
+// wayBack returns the ids of the steps that are left before a cancelled action ends.
 func wayBack(action journal.ActionRecord) []string {
 	var ids []string
 	for _, step := range action.ToUndo() {
@@ -371,13 +363,12 @@ func undone(action journal.ActionRecord) []string {
 	return ids
 }
 
-// CancelHint says, to be added to what an action waits for, how it can be given
-// up; empty past its point of no return.
+// CancelHint says how to cancel an action, as the end of a sentence; "" past its point of no return.
 func CancelHint(action journal.ActionRecord) string {
 	if action.PastNoReturn || action.Cancelling != nil {
 		return ""
 	}
-	return ", or give it up: ekco cancel " + Clean(action.ID)
+	return ", or cancel it: ekco cancel " + Clean(action.ID)
 }
 
 func refusalLines(status api.Status, v *words.Vocabulary, s style) []string {

@@ -11,15 +11,15 @@ import (
 // jumpShown is how long a status shows that the clock has jumped.
 const jumpShown = 24 * time.Hour
 
-// clockLines says what is wrong with the clock of EKCO's machine, or was.
+// clockLines says what is or was wrong with the clock of EKCO's machine.
 func clockLines(status api.Status, s style) []string {
 	var lines []string
 	clock := status.Clock
 	if clock.APIAhead != 0 {
-		lines = append(lines, "Clock:    "+s.paint(bad, words.Apart(clock.APIAhead))+" when EKCO started, so every age counts from then on; set the one that is wrong")
+		lines = append(lines, "Clock:    "+s.paint(bad, words.Apart(clock.APIAhead))+" when EKCO started, so all ages are counted from then on; set the clock that is wrong")
 	}
 	if ago := status.Now.Sub(clock.JumpedAt); !clock.JumpedAt.IsZero() && ago < jumpShown {
-		lines = append(lines, fmt.Sprintf("Clock:    %s at %s (%s ago)%s; ages are as they were",
+		lines = append(lines, fmt.Sprintf("Clock:    %s at %s (%s ago)%s; ages are not affected",
 			s.paint(doubtful, words.Jumped(clock.Jump)), words.Stamp(clock.JumpedAt), age(ago), words.WhyJumped(clock.Jump)))
 	}
 	return lines

@@ -14,37 +14,37 @@ func safeMode(status api.Status, s style) []string {
 	if salvaged == nil && outdated == nil {
 		return nil
 	}
-	lines := []string{s.paint(loud, "SAFE MODE: EKCO observes and explains, and does nothing else.")}
+	lines := []string{s.paint(loud, "SAFE MODE: EKCO only observes and explains.")}
 	if salvaged != nil {
 		lines = append(lines, fmt.Sprintf("  The journal was damaged (%s). %s recovered, at least %d lost. The damaged file is %s.",
 			Clean(salvaged.Problem), words.Count(salvaged.Recovered, "event"), salvaged.LostAtLeast, Clean(salvaged.DamagedFile)))
 	}
 	if outdated != nil {
-		lines = append(lines, fmt.Sprintf("  The journal lost its newest events: ConfigMap ekco-journal knows of #%d%s, %s.",
+		lines = append(lines, fmt.Sprintf("  The journal lost its newest events: ConfigMap ekco-journal has #%d%s, %s.",
 			outdated.Mirrored.Seq, words.WrittenAt(outdated.MirroredAt), words.KeptOf(outdated)))
-		if salvaged == nil { // else it is known how
-			lines = append(lines, "  An older copy of the file was put back, its disk lost what it had confirmed, or another EKCO runs on a copy of it.")
+		if salvaged == nil { // otherwise the reason is known
+			lines = append(lines, "  An older copy of the file was restored, its disk lost confirmed writes, or another EKCO uses a copy of it.")
 		}
-		lines = append(lines, "  What the ConfigMap says to be open or paused was taken over.")
+		lines = append(lines, "  EKCO took over the open actions and pauses of the ConfigMap.")
 	}
 	if lost := Lost(status.Journal); lost != "" {
 		lines = append(lines, "  "+lost)
 	}
-	return append(lines, "  When you have looked at it, let EKCO work again: ekco journal accept", "")
+	return append(lines, "  After checking that, let EKCO work again: ekco journal accept", "")
 }
 
-// Lost says of which time the journal lacks what happened; empty if it lacks nothing.
+// Lost says of which time the journal lacks events; "" if it lacks none.
 func Lost(j api.JournalStatus) string {
 	switch {
 	case j.SafeModeSince.IsZero():
 		return ""
 	case j.LostFrom.IsZero():
-		return fmt.Sprintf("Some of what happened before %s is not known, nor since when.", words.Stamp(j.SafeModeSince))
+		return fmt.Sprintf("Some events before %s are lost; since when is unknown.", words.Stamp(j.SafeModeSince))
 	}
-	return fmt.Sprintf("What happened between %s and %s is not known.", words.Stamp(j.LostFrom), words.Stamp(j.SafeModeSince))
+	return fmt.Sprintf("The events between %s and %s are lost.", words.Stamp(j.LostFrom), words.Stamp(j.SafeModeSince))
 }
 
-// replacedFor is how long the status tells of a file that was set aside.
+// replacedFor is how long the status shows that the journal replaced another file.
 const replacedFor = 7 * 24 * time.Hour
 
 func replacedLines(status api.Status) []string {
@@ -53,8 +53,8 @@ func replacedLines(status api.Status) []string {
 		return nil
 	}
 	return []string{
-		fmt.Sprintf("          begun at %s: what was there is not the journal of this cluster (%s)", words.Stamp(at), Clean(replaced.Problem)),
-		"          and was set aside as " + Clean(replaced.File),
+		fmt.Sprintf("          created at %s: the file there was not the journal of this cluster (%s)", words.Stamp(at), Clean(replaced.Problem)),
+		"          and EKCO renamed it to " + Clean(replaced.File),
 	}
 }
 

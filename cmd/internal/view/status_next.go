@@ -11,10 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// maxNext is how much of what is to come a table shows.
+// maxNext is how many lines of NEXT a table shows.
 const maxNext = 20
 
-// nextLines say what EKCO will do by itself, when, and what is against it.
+// nextLines say what EKCO will do automatically, when, and what prevents it.
 func nextLines(status api.Status, v *words.Vocabulary, s style) []string {
 	if len(status.Next) == 0 {
 		return nil
@@ -51,8 +51,7 @@ func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) s
 	return line
 }
 
-// when says when something begins that has a time. What is due begins only once EKCO has
-// seen the cluster.
+// when says when something begins. An action that is due begins only once EKCO has seen the cluster.
 func when(status api.Status, at time.Time) string {
 	switch in := at.Sub(status.Now).Truncate(time.Second); {
 	case in > 0:
@@ -63,16 +62,14 @@ func when(status api.Status, at time.Time) string {
 	return " at any moment"
 }
 
-// foreseen reports whether what is to come tells of the refusal already, and with the
-// numbers of now.
+// foreseen reports whether NEXT shows the refusal already, with present numbers.
 func foreseen(next []fsm.Upcoming, refusal fsm.Refusal) bool {
 	return slices.ContainsFunc(next, func(u fsm.Upcoming) bool {
 		return u.Kind == refusal.Kind && u.Rule == refusal.Rule && (u.Subject == refusal.Subject || refusal.Subject == journal.ClusterSubject)
 	})
 }
 
-// ofName leaves of nodes, things, actions, refusals and what is to come only those of the
-// name. What concerns the whole cluster stays.
+// ofName selects the nodes, things, actions, refusals and NEXT lines of a name, and those of the whole cluster.
 func ofName(status api.Status, name string) api.Status {
 	about := func(subject journal.Subject) bool { return subject.Name == name || subject == journal.ClusterSubject }
 	status.Nodes = keep(status.Nodes, func(n api.NodeStatus) bool { return n.Name == name })
@@ -83,7 +80,7 @@ func ofName(status api.Status, name string) api.Status {
 	return status
 }
 
-// keep returns those that shall stay; never nil, so that JSON has a list.
+// keep returns the selected elements; never nil, so that JSON has a list.
 func keep[E any](all []E, stays func(E) bool) []E {
 	kept := []E{}
 	for _, e := range all {

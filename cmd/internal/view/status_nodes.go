@@ -12,10 +12,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// nodeTable shows the nodes, and says how many it leaves out.
+// nodeTable shows the nodes, and the number of hidden ones.
 func nodeTable(status api.Status, all bool, s style) []string {
 	if len(status.Nodes) == 0 {
-		return []string{"", "No node has been seen yet."}
+		return []string{"", "EKCO has seen no node yet."}
 	}
 	rows := [][]cell{{{text: "NODE"}, {text: "ROLE"}, {text: "STATE"}, {text: "SINCE"}, {text: "READY"}, {text: "NOTES"}}}
 	hidden := 0
@@ -47,7 +47,7 @@ func nodeTable(status api.Status, all bool, s style) []string {
 	return lines
 }
 
-// asOf says that what follows need not be so any more.
+// asOf says that the nodes may have changed since.
 func asOf(status api.Status, s style) []string {
 	at := status.AsOf
 	if at.IsZero() {
@@ -56,11 +56,11 @@ func asOf(status api.Status, s style) []string {
 	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+words.Stamp(at)+" ("+ago(status, at)+" ago):")}
 }
 
-// remarks say what an administrator should know of a node beside its state.
+// remarks returns what an administrator should know of a node besides its state.
 func remarks(node api.NodeStatus) []string {
 	var remarks []string
 	if node.Flapping {
-		remarks = append(remarks, "comes and goes: left alone until it stays, or stays away")
+		remarks = append(remarks, "flapping: no action until it is stable")
 	}
 	if !node.UnreachableSince.IsZero() {
 		remarks = append(remarks, "unreachable since "+words.Stamp(node.UnreachableSince))
@@ -77,12 +77,12 @@ func remarks(node api.NodeStatus) []string {
 		remarks = append(remarks, "excluded by its label")
 	}
 	if journal.IsTraced(node.UID) {
-		remarks = append(remarks, "never seen by EKCO, known by what was left of it")
+		remarks = append(remarks, "never seen by EKCO, found by what is left of it")
 	}
 	return remarks
 }
 
-// taintRemark says what a taint means that keeps a node from being ready.
+// taintRemark explains a taint that keeps pods away.
 func taintRemark(taint journal.Taint, node api.NodeStatus) string {
 	switch taint.Key {
 	case journal.TaintUnschedulable:
@@ -100,7 +100,7 @@ func taintRemark(taint journal.Taint, node api.NodeStatus) string {
 	return ""
 }
 
-// longGone reports whether a node is past what an administrator looks for.
+// longGone reports whether the table hides a node.
 func longGone(node api.NodeStatus, now time.Time) bool {
 	return (node.State == fsmnode.Purged || node.State == fsmnode.Gone) && now.Sub(node.Since) > 24*time.Hour
 }

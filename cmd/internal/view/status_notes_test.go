@@ -69,7 +69,7 @@ func TestANodeThatFlapsSaysSoAndNotSinceWhenItIsLost(t *testing.T) {
 	line := shownFacts(t, journal.NodeFacts{Role: journal.RoleWorker, Flapping: true, Taints: []journal.Taint{
 		{Key: journal.TaintUnreachable, Effect: "NoExecute", TimeAdded: began}, {Key: journal.TaintUnschedulable, Effect: "NoSchedule"},
 	}})
-	if want := "no     comes and goes: left alone until it stays, or stays away, cordoned\n"; !strings.HasSuffix(line, want) {
+	if want := "no     flapping: no action until it is stable, cordoned\n"; !strings.HasSuffix(line, want) {
 		t.Errorf("the line does not end in %q: %q", want, line)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// operatorLines say who works, and whether what the rest says is so now.
+// operatorLines say which process works, and whether the status is up to date.
 func operatorLines(status api.Status, s style) []string {
 	lines := []string{"Operator: " + operator(status, s)}
 	if status.Operator.DryRun {
-		lines = append(lines, "Dry run:  "+s.paint(doubtful, "nothing is changed, only recorded"))
+		lines = append(lines, "Dry run:  "+s.paint(doubtful, "EKCO changes nothing, and only records"))
 	}
 	return append(lines, apiLines(status, s)...)
 }
@@ -31,7 +31,7 @@ func operator(status api.Status, s style) string {
 	case o.PID != 0 && o.Command != "":
 		return fmt.Sprintf("%sa command does the work itself: %s (pid %d), for %s", none, who, o.PID, ago(status, o.StartedAt))
 	case o.StartedAt.IsZero():
-		return none + "none has ever seen a cluster with this journal"
+		return none + "no operator has ever seen a cluster with this journal"
 	}
 	last, end := "", "did not stop in order"
 	if o.Command != "" {
@@ -56,7 +56,7 @@ func apiLines(status api.Status, s style) []string {
 	case starting != nil && !at.IsZero():
 		lines = append(lines, "          EKCO has not seen the cluster since it started, and does nothing until the API answers.")
 	case starting != nil:
-		lines = append(lines, "Starting: EKCO has not seen the cluster yet, and does nothing until it has. Now it tries to "+
+		lines = append(lines, "Starting: EKCO has not seen the cluster yet, and does nothing until then. It tries to "+
 			Clean(starting.To)+words.Because(Clean(starting.Error)))
 	}
 	return lines

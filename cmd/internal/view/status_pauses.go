@@ -11,16 +11,15 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Pause is a pause in force. What says what is paused, and Word how to call it in a
-// command; "" for everything.
+// Pause is a pause in force. What describes what is paused, and Word is its name in a command; "" for everything.
 type Pause struct {
 	fsm.PauseState
 	What, Word string
-	// Key is what the status calls it.
+	// Key is its key in the status.
 	Key string
 }
 
-// PausesOf returns the pauses in force, that of everything first.
+// PausesOf returns the pauses in force, first the one of everything.
 func PausesOf(status api.Status) (pauses []Pause) {
 	for _, key := range slices.Sorted(maps.Keys(status.Pauses)) {
 		pause := Pause{PauseState: status.Pauses[key], What: "everything", Key: key}
@@ -38,7 +37,7 @@ func PausesOf(status api.Status) (pauses []Pause) {
 	return pauses
 }
 
-// paused takes apart what a status calls a pause.
+// paused splits the key of a pause.
 func paused(key string) (kind, name string) {
 	if kind, name, ok := strings.Cut(key, "/"); ok {
 		return kind, name

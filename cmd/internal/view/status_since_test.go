@@ -13,12 +13,12 @@ import (
 
 func TestSafeModeSaysBetweenWhichTimesNothingIsKnown(t *testing.T) {
 	status := api.Status{Journal: api.JournalStatus{SafeMode: &journal.JournalSalvaged{}, LostFrom: began, SafeModeSince: began.Add(time.Hour)}}
-	const want = "What happened between 2026-11-21T01:00:00Z and 2026-11-21T02:00:00Z is not known."
+	const want = "The events between 2026-11-21T01:00:00Z and 2026-11-21T02:00:00Z are lost."
 	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, want) {
 		t.Errorf("it says\n%s", said)
 	}
 	status.Journal.LostFrom = time.Time{}
-	const nobody = "\n  Some of what happened before 2026-11-21T02:00:00Z is not known, nor since when.\n"
+	const nobody = "\n  Some events before 2026-11-21T02:00:00Z are lost; since when is unknown.\n"
 	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, nobody) || strings.Contains(said, "between") {
 		t.Errorf("where nobody knows it says\n%s", said)
 	}
@@ -26,7 +26,7 @@ func TestSafeModeSaysBetweenWhichTimesNothingIsKnown(t *testing.T) {
 
 func TestSafeModeGuessesHowEventsWereLostOnlyWhereNoDamageSaysIt(t *testing.T) {
 	status := api.Status{Journal: api.JournalStatus{Outdated: &journal.JournalOutdated{}}}
-	const guess = "An older copy of the file was put back"
+	const guess = "An older copy of the file was restored"
 	if said := strings.Join(safeMode(status, style{}), "\n"); !strings.Contains(said, guess) {
 		t.Errorf("it says\n%s", said)
 	}
@@ -42,7 +42,7 @@ func TestWhatWaitsSaysSinceWhen(t *testing.T) {
 		Stalled: &journal.ActionStalled{Step: "y", Reason: "s"}, StalledAt: began.Add(time.Minute),
 	}
 	said := strings.Join(Waits(api.Status{}, action, vocabulary), "\n")
-	for _, want := range []string{"waits before x: r (P) (since 2026-11-21T01:00:00Z); ", "stalled at y: s (since 2026-11-21T01:01:00Z); repair"} {
+	for _, want := range []string{"waits before x: r (P) (since 2026-11-21T01:00:00Z); ", "stalled at y: s (since 2026-11-21T01:01:00Z); after repairing"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("there is no %q in\n%s", want, said)
 		}
@@ -56,8 +56,8 @@ func TestWhatWaitsSaysSinceWhen(t *testing.T) {
 func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 	at, runs := began, api.OperatorStatus{PID: 1}
 	for want, step := range map[string]journal.StepRecord{
-		"x failed before attempt 3, which is under way: no":          {Attempts: 3, Open: true, LastError: "no"},
-		"x failed before a person had it tried again: no":            {Attempts: 1, Open: true, LastError: "no"},
+		"x failed before attempt 3, which is running: no":            {Attempts: 3, Open: true, LastError: "no"},
+		"x failed before the retry that a user requested: no":        {Attempts: 1, Open: true, LastError: "no"},
 		"x failed (attempt 3), next try at 2026-11-21T01:00:00Z: no": {Attempts: 3, NextTry: at, LastError: "no"},
 		"x failed (attempt 3): no":                                   {Attempts: 3, LastError: "no"},
 	} {
@@ -79,7 +79,7 @@ func TestTheAttemptThatIsShownIsTheOneUnderWay(t *testing.T) {
 		}
 	}
 	cutOff := journal.ActionRecord{ID: "a", Steps: map[string]journal.StepRecord{"x": {Attempts: 3, Open: true, LastError: "no"}}}
-	if said, want := strings.Join(Waits(api.Status{}, cutOff, vocabulary), "\n"), "x failed before attempt 3, which was under way when EKCO last worked: no"; said != want {
+	if said, want := strings.Join(Waits(api.Status{}, cutOff, vocabulary), "\n"), "x failed before attempt 3, which was running when EKCO last worked: no"; said != want {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 	if said := Waits(api.Status{Operator: runs, Journal: api.JournalStatus{Outdated: &journal.JournalOutdated{}}}, cutOff, vocabulary); !strings.Contains(said[0], "when EKCO last worked") {

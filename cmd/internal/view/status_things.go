@@ -12,8 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// ofComponent leaves of things, actions and refusals only those of the component. What
-// concerns all that EKCO does, such as a pause, stays.
+// ofComponent selects the things, actions and refusals of a component, and what concerns all of EKCO, such as a
+// pause.
 func ofComponent(status api.Status, component string, v *words.Vocabulary) api.Status {
 	kinds := v.Kinds(component)
 	status.Things = slices.DeleteFunc(slices.Clone(status.Things), func(t api.ThingStatus) bool { return t.Machine != component })
@@ -26,13 +26,12 @@ func ofComponent(status api.Status, component string, v *words.Vocabulary) api.S
 	return status
 }
 
-// countedFrom is how many things of one machine and in one state are counted instead of named: each
-// node has a load balancer and certificates, and what is to be read is what is not as usual.
+// countedFrom is the number of things of one machine in one state from which on they are counted and not listed: each
+// node has a load balancer and certificates, and only unusual ones matter.
 const countedFrom = 11
 
-// thingTable shows the things of all machines but nodes', if there are any, wide with their
-// details, and says how many it leaves out. Neither wide nor all, it counts those of which there
-// are many in the same state.
+// thingTable shows the things of all machines but nodes', if there are any, and the number of hidden ones. wide adds
+// their details. If neither wide nor all is set, it counts things in the same state.
 func thingTable(status api.Status, all, wide bool, s style) []string {
 	if len(status.Things) == 0 {
 		return nil
@@ -79,17 +78,17 @@ func alikes(things []api.ThingStatus) map[kindAndState]*alike {
 	return groups
 }
 
-// thingRows has a row for each thing; counted, one for all that are alike, where there are many.
+// thingRows has a row for each thing; if counted is set, one row for many in the same state.
 func thingRows(now time.Time, things []api.ThingStatus, counted, wide bool, s style) (lines []string) {
-	groups, told := alikes(things), map[*alike]bool{}
+	groups, printed := alikes(things), map[*alike]bool{}
 	rows, details := [][]cell{{{text: "MACHINE"}, {text: "THING"}, {text: "STATE"}, {text: "SINCE"}}}, [][]string{nil}
 	for _, thing := range things {
 		name, since := Clean(thing.Name), thing.Since
 		if group := groups[kindAndState{thing.Machine, thing.State}]; counted && group.number >= countedFrom {
-			if told[group] {
+			if printed[group] {
 				continue
 			}
-			told[group] = true
+			printed[group] = true
 			name, since = fmt.Sprintf("%d of them", group.number), group.latest
 		}
 		rows = append(rows, []cell{{text: Clean(thing.Machine)}, {text: name}, {text: Clean(string(thing.State))}, {text: age(now.Sub(since)) + " ago"}})

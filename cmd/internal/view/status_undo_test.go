@@ -24,11 +24,11 @@ func turningBack() journal.ActionRecord {
 
 func TestAnActionThatTurnsBackSaysWhatIsStillToBeTakenBack(t *testing.T) {
 	action := turningBack()
-	if got, want := planStep(action), "taking back what it did: list"; got != want {
+	if got, want := planStep(action), "undoing: list"; got != want {
 		t.Errorf("its progress is %q, want %q", got, want)
 	}
 	said := strings.Join(Waits(api.Status{}, action, vocabulary), "\n")
-	if want := "what it did is taken back first; still to do: list"; !strings.Contains(said, want) {
+	if want := "its changes are undone first; left: list"; !strings.Contains(said, want) {
 		t.Errorf("it does not say %q:\n%s", want, said)
 	}
 	action.Steps["list"] = journal.StepRecord{Attempts: 1, StartedAt: began, DoneAt: began}
@@ -42,7 +42,7 @@ func TestAnExplanationSaysWhatACancelTakesBack(t *testing.T) {
 	if err := Explanation(&out, api.Explanation{Kind: journal.ActionPurgeNode, Plan: turningBack().Plan}, false); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(out.String(), "a cancel takes it back"); got != 2 {
+	if got := strings.Count(out.String(), "a cancel undoes it"); got != 2 {
 		t.Errorf("it says so of %d steps:\n%s", got, out.String())
 	}
 }

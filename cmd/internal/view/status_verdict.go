@@ -8,8 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// verdict says in a line how things are and, where more than one thing needs a person, all
-// of them.
+// verdict returns the line of the verdict and, if several problems need a person, all of them.
 func verdict(status api.Status, s style) []string {
 	switch status.Verdict {
 	case api.OverallOK:
@@ -63,10 +62,10 @@ func needsYou(status api.Status, s style) []string {
 	return append(lines, "")
 }
 
-// maxPressing is how many problems fit above everything else.
+// maxPressing is how many problems the top of the status lists.
 const maxPressing = 8
 
-// headline is what is the case, without why.
+// headline is the reason without details.
 func headline(problem api.Problem) string {
 	what, _, _ := strings.Cut(problem.Reason, "; look at it")
 	what, _, _ = strings.Cut(what, ": ")

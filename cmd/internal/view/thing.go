@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Things writes why things are as they are, what keeps EKCO from acting on them, and what
-// to do about that. The status is that of the same moment.
+// Things explains the state of things, what stops EKCO from acting on them, and what to do. The status is that of the
+// same time.
 func Things(w io.Writer, things []api.ThingExplanation, status api.Status, options Options) error {
 	s := style{options.Color}
 	var out strings.Builder
@@ -33,7 +33,7 @@ func Things(w io.Writer, things []api.ThingExplanation, status api.Status, optio
 	return err
 }
 
-// staleLines say why what follows need not be so any more, or why EKCO does nothing about it.
+// staleLines say why the explanation may be outdated, or why EKCO does nothing.
 func staleLines(status api.Status, s style) []string {
 	if status.AsOf.IsZero() {
 		i := slices.IndexFunc(status.Problems, func(p api.Problem) bool { return p.Kind == api.ProblemSafeMode })
@@ -48,7 +48,7 @@ func staleLines(status api.Status, s style) []string {
 		why = headline(status.Problems[i]) + " (" + Clean(status.Problems[i].Command) + ")"
 	}
 	return []string{
-		s.paint(doubtful, fmt.Sprintf("As EKCO saw it last, at %s (%s ago): %s.", words.Stamp(status.AsOf), ago(status, status.AsOf), why)),
+		s.paint(doubtful, fmt.Sprintf("As of %s (%s ago): %s.", words.Stamp(status.AsOf), ago(status, status.AsOf), why)),
 		"",
 	}
 }
@@ -63,7 +63,7 @@ func thingLines(thing api.ThingExplanation, present api.Status, options Options,
 		fmt.Sprintf("State:    %s, since %s (%s ago)", Clean(string(thing.State)), words.Stamp(thing.Since), age(thing.Now.Sub(thing.Since))),
 	}
 	lines = append(lines, because(thing, options)...)
-	// The same lines as in a status, of this thing alone.
+	// The same lines as in a status, for this thing alone.
 	status := ofThing(present, thing)
 	lines = append(lines, pauseLines(status, s)...)
 	lines = append(lines, actionLines(status, options.Words, true, s)...)
@@ -75,7 +75,7 @@ func thingLines(thing api.ThingExplanation, present api.Status, options Options,
 	return append(lines, commandLines(thing, status, isCordoned(present, thing))...)
 }
 
-// isCordoned reports whether the thing is a node on which no pods are put.
+// isCordoned reports whether the thing is a cordoned node.
 func isCordoned(status api.Status, thing api.ThingExplanation) bool {
 	return slices.ContainsFunc(status.Nodes, func(node api.NodeStatus) bool {
 		return thing.Subject == journal.NodeSubject(node.Name, node.UID) &&
@@ -83,7 +83,7 @@ func isCordoned(status api.Status, thing api.ThingExplanation) bool {
 	})
 }
 
-// ofThing leaves of a status what is about the thing.
+// ofThing returns the part of a status for the thing.
 func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
 	pauses := map[string]fsm.PauseState{}
 	for _, pause := range PausesOf(status) {
@@ -100,17 +100,17 @@ func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
 	}
 }
 
-// because names the newest event that told of the thing: its facts, or its end.
+// because names the newest event about the thing: its facts, or its end.
 func because(thing api.ThingExplanation, options Options) []string {
 	seq := max(thing.FactsSeq, thing.GoneSeq)
 	if seq == 0 {
 		return nil
 	}
-	return []string{"Because:  of " + told(seq, options)}
+	return []string{"Because:  of " + eventWithSentence(seq, options)}
 }
 
-// told names an event, and says what it says if that can be looked up.
-func told(seq uint64, options Options) string {
+// eventWithSentence names an event, with its sentence if it can be looked up.
+func eventWithSentence(seq uint64, options Options) string {
 	text := fmt.Sprintf("#%d", seq)
 	if options.Lookup != nil {
 		if e, found := options.Lookup(seq); found {
@@ -120,7 +120,7 @@ func told(seq uint64, options Options) string {
 	return text
 }
 
-// causeLines say of the open actions what each was begun for, and what it did last.
+// causeLines say why each open action began, and name its last event.
 func causeLines(thing api.ThingExplanation, options Options) []string {
 	var lines []string
 	for _, action := range thing.Actions {
@@ -129,11 +129,11 @@ func causeLines(thing api.ThingExplanation, options Options) []string {
 		}
 		if options.Origin != nil {
 			if first, found := options.Origin(action.ID); found && first.Cause != 0 {
-				lines = append(lines, fmt.Sprintf("  %s, because of %s", Clean(action.ID), told(first.Cause, options)))
+				lines = append(lines, fmt.Sprintf("  %s, because of %s", Clean(action.ID), eventWithSentence(first.Cause, options)))
 			}
 		}
 		if action.LastSeq != 0 {
-			lines = append(lines, fmt.Sprintf("  %s, last event: %s", Clean(action.ID), told(action.LastSeq, options)))
+			lines = append(lines, fmt.Sprintf("  %s, last event: %s", Clean(action.ID), eventWithSentence(action.LastSeq, options)))
 		}
 	}
 	return lines
@@ -145,7 +145,7 @@ func contestLines(thing api.ThingExplanation, s style) []string {
 		if len(lines) == 0 {
 			lines = []string{"", "CONTESTED"}
 		}
-		lines = append(lines, fmt.Sprintf("  %s: somebody else undoes it; last set by %s at %s, and again at %s", s.paint(doubtful, Clean(contest.Key)),
+		lines = append(lines, fmt.Sprintf("  %s: another program keeps changing it; last set by %s at %s, next at %s", s.paint(doubtful, Clean(contest.Key)),
 			Clean(contest.Action), words.Stamp(contest.Last), words.Stamp(contest.Until)))
 	}
 	return lines
@@ -164,7 +164,7 @@ func endingLines(thing api.ThingExplanation) []string {
 	return lines
 }
 
-// triedAgain reports whether a step failed and is to be tried again.
+// triedAgain reports whether a step failed and EKCO will retry it.
 func triedAgain(action journal.ActionRecord) bool {
 	for _, step := range action.Steps {
 		if !step.NextTry.IsZero() {
@@ -174,7 +174,7 @@ func triedAgain(action journal.ActionRecord) bool {
 	return false
 }
 
-// commandLines say what to do about the problems of the thing, and what can be typed.
+// commandLines say what to do about the problems of the thing, and which commands apply.
 func commandLines(thing api.ThingExplanation, status api.Status, cordoned bool) []string {
 	var lines []string
 	for _, problem := range status.Problems {
@@ -184,14 +184,14 @@ func commandLines(thing api.ThingExplanation, status api.Status, cordoned bool) 
 	}
 	for _, action := range thing.Actions {
 		if action.Stalled != nil || len(action.Holds) > 0 || triedAgain(action) {
-			lines = append(lines, "  ekco retry "+Clean(action.ID)+"    try it again at once")
+			lines = append(lines, "  ekco retry "+Clean(action.ID)+"    retry it now")
 		}
 		if CancelHint(action) != "" {
-			lines = append(lines, "  ekco cancel "+Clean(action.ID)+"    give it up; what it did is undone where that can be")
+			lines = append(lines, "  ekco cancel "+Clean(action.ID)+"    cancel it, and undo its changes where possible")
 		}
 	}
 	if cordoned {
-		lines = append(lines, "  kubectl uncordon "+Clean(thing.Subject.Name)+"    somebody cordoned it; pods may run on it again then")
+		lines = append(lines, "  kubectl uncordon "+Clean(thing.Subject.Name)+"    the node is cordoned; this allows pods on it again")
 	}
 	lines = append(lines, fmt.Sprintf("  ekco history %s/%s -o tree    what happened to it", Clean(thing.Machine), Clean(thing.Subject.Name)))
 	return slices.Concat([]string{"", "WHAT NOW"}, lines)

@@ -103,7 +103,7 @@ func TestAnExplanationOffersOnlyWhatWouldHelp(t *testing.T) {
 func TestAnExplanationSaysWhyItNeedNotBeSoAnyMore(t *testing.T) {
 	for reason, want := range map[string]string{
 		"":                                       "",
-		"no operator runs: the last one stopped": "As EKCO saw it last, at 2026-11-21T00:59:00Z (1m ago): no operator runs (look).\n\nnode worker-2 ",
+		"no operator runs: the last one stopped": "As of 2026-11-21T00:59:00Z (1m ago): no operator runs (look).\n\nnode worker-2 ",
 	} {
 		thing, status := aPurge()
 		if reason != "" {
@@ -114,7 +114,7 @@ func TestAnExplanationSaysWhyItNeedNotBeSoAnyMore(t *testing.T) {
 		if err := Things(&out, []api.ThingExplanation{thing}, status, Options{Words: vocabulary}); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(out.String(), want) || strings.Contains(out.String(), "saw it last") != (want != "") {
+		if !strings.HasPrefix(out.String(), want) || strings.Contains(out.String(), "As of ") != (want != "") {
 			t.Errorf("%q: it says\n%s", reason, out.String())
 		}
 	}

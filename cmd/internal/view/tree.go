@@ -12,9 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// tree shows each action as a branch with its steps, where it began, and every
-// other event as a line. What follows the beginning of an open action is kept
-// until that is over. A live tree keeps nothing back: there an action is shown
+// tree shows each action as a branch with its steps, where it began, and every other event as a line. It keeps the
+// events after the begin of an open action until the action ends. A live tree keeps none back: it shows an action
 // where it ended.
 type tree struct {
 	w      io.Writer
@@ -23,12 +22,12 @@ type tree struct {
 	words  *words.Vocabulary
 	live   bool
 	lookup func(uint64) (journal.Event, bool)
-	// open are the branches that may grow, by action.
+	// open has the branches that may grow, by action.
 	open map[string]*branch
-	// kept are lines and branches that are not shown yet, in order.
+	// kept has the lines and branches that are not written yet, in order.
 	kept []item
-	// facts are the latest lines as long as all of them may come again; refused is what a
-	// rule kept EKCO from, for the action that it may become.
+	// facts are the latest lines while all of them may repeat; refused has the refusals of actions that may begin
+	// later.
 	facts   []*fact
 	refused map[refusalOf]blocked
 	// digest follows the actions, to recognize rollouts; now is the time of the latest event.
@@ -42,7 +41,7 @@ type item struct {
 	*branch
 }
 
-// complete reports whether nothing will be added to the item.
+// complete reports whether the item will not change.
 func (i item) complete(now time.Time) bool {
 	return i.branch == nil || i.over && i.digested.rollout.isOver(now)
 }
@@ -59,7 +58,7 @@ func newTree(w io.Writer, options Options) *tree {
 	}
 }
 
-// branch is what is remembered of one action.
+// branch is one action.
 type branch struct {
 	id, title, origin string
 	first             time.Time // of the first event seen
@@ -71,13 +70,13 @@ type branch struct {
 	twigs             []*twig
 	steps             map[string]*twig
 	subject           journal.Subject
-	// waits are the holds in force, by step.
+	// waits has the holds in force, by step.
 	waits map[string]*hold
 	// digested is the action's line in a summary, without a rollout in a live tree.
 	digested *digestLine
 }
 
-// twig is a line under an action: a step, or something worth knowing.
+// twig is a line under an action: a step, or a remark.
 type twig struct {
 	name, result, detail string
 	tone                 tone
@@ -87,8 +86,8 @@ type twig struct {
 	*hold
 }
 
-// Event shows an event that belongs to no action, unless an open action comes before it or
-// it may come again, and remembers others until their action ends.
+// Event writes an event without an action, unless an open action precedes it or it may repeat, and keeps others until
+// their action ends.
 func (t *tree) Event(event journal.Event) error {
 	e := event.Decoded()
 	t.follow(e)
@@ -106,7 +105,7 @@ func (t *tree) Event(event journal.Event) error {
 	if b == nil {
 		b = &branch{
 			id: e.Action, title: e.Action, first: e.Time, began: e.Time, steps: make(map[string]*twig),
-			origin: "its beginning is not in this history", subject: e.Subject, waits: make(map[string]*hold),
+			origin: "it began before this history", subject: e.Subject, waits: make(map[string]*hold),
 			digested: cmp.Or(t.digest.actions[e.Action], &digestLine{}),
 		}
 		t.open[e.Action] = b
@@ -136,7 +135,7 @@ func (t *tree) follow(e journal.Decoded) {
 	}
 }
 
-// show shows what need not be kept any longer.
+// show writes what is complete.
 func (t *tree) show() error {
 	for i := 0; i < len(t.kept); {
 		switch {
@@ -154,7 +153,7 @@ func (t *tree) show() error {
 	return nil
 }
 
-// drop forgets what has been shown; it is mostly the first.
+// drop removes a written item, usually the first.
 func (t *tree) drop(i int) {
 	if b := t.kept[i].branch; b != nil && b.digested.rollout != nil {
 		b.digested.rollout.closed = true
@@ -166,7 +165,7 @@ func (t *tree) drop(i int) {
 	t.kept = slices.Delete(t.kept, i, i+1)
 }
 
-// Flush shows what was kept, and the actions that have not ended.
+// Flush writes what was kept, and the actions that have not ended.
 func (t *tree) Flush() error {
 	if err := t.flushFacts(); err != nil {
 		return err
@@ -181,21 +180,20 @@ func (t *tree) Flush() error {
 	return nil
 }
 
-// add remembers one event of the action. It reports whether the event is part of
-// the branch's shape; one that is not is worth a line of its own.
+// add adds an event to the action. It returns false for an event that also needs a line of its own.
 func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	b.last = e.Time
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
 		b.title = string(p.Kind) + " " + e.Subject.Name
-		b.origin = "asked for by " + e.Actor + vocabulary.Manner(p) + words.Because(words.OwnReason(p.Reason, e.Actor))
+		b.origin = "requested by " + e.Actor + vocabulary.Manner(p) + words.Because(words.OwnReason(p.Reason, e.Actor))
 		b.began, b.cause = e.Time, e.Cause
 	case *journal.ActionAdopted:
 		b.title = string(p.Record.Kind) + " " + p.Record.Subject.Name
-		b.origin = "asked for by " + p.Record.RequestedBy + " at " + words.Stamp(p.Record.RequestedAt) + ", taken over from journal " + p.JournalID
+		b.origin = "requested by " + p.Record.RequestedBy + " at " + words.Stamp(p.Record.RequestedAt) + ", taken over from journal " + p.JournalID
 		b.began = p.Record.RequestedAt
 	case *journal.ActionPlanned:
-		// The steps show themselves.
+		// The steps appear themselves.
 	case *journal.ActionHeld:
 		b.holds(p, e.Time)
 	case *journal.ActionReleased:
@@ -233,7 +231,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	return true
 }
 
-// remark adds what the event says as a line of its own.
+// remark adds the event as a line of its own.
 func (b *branch) remark(e journal.Decoded, v *words.Vocabulary) {
 	tone := v.Tone(e)
 	if e.Err != nil {
@@ -243,7 +241,7 @@ func (b *branch) remark(e journal.Decoded, v *words.Vocabulary) {
 	b.twigs = append(b.twigs, &twig{name: text, tone: tone, began: e.Time})
 }
 
-// step returns the twig of the step, and makes it where it first shows up.
+// step returns the twig of the step. It adds a new one.
 func (b *branch) step(id string, at time.Time) *twig {
 	s := b.steps[id]
 	if s == nil {
@@ -281,7 +279,7 @@ func (t *tree) write(kept item) error {
 	return err
 }
 
-// because is the line that names the cause of the action, or "".
+// because is the line with the cause of the action, or "".
 func (t *tree) because(b *branch) string {
 	if b.cause == 0 {
 		return ""
@@ -292,7 +290,7 @@ func (t *tree) because(b *branch) string {
 	return fmt.Sprintf("   because of #%d\n", b.cause)
 }
 
-// width returns how wide the names of the steps are, within reason.
+// width returns the width of the names of the steps, within limits.
 func (b *branch) width() int {
 	width := 0
 	for _, s := range b.steps {

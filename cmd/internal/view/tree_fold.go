@@ -12,8 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// fact is something that was observed, or a state that followed, as often as it was told
-// without anything else in between.
+// fact is an observation, or a new state, with the number of its repetitions.
 type fact struct {
 	sentence    string
 	tone        tone
@@ -21,44 +20,43 @@ type fact struct {
 	times       int
 }
 
-// mostFacts bounds how many different facts are waited with: more do not repeat.
-const mostFacts = 64
+// maxFacts is how many different facts are held back for repetitions.
+const maxFacts = 64
 
-// tell shows an event that belongs to no action.
+// tell adds an event without an action.
 func (t *tree) tell(e journal.Decoded) error {
-	told := &fact{sentence: Sentence(t.words, e), tone: t.words.Tone(e), first: e.Time, last: e.Time, times: 1}
+	current := &fact{sentence: Sentence(t.words, e), tone: t.words.Tone(e), first: e.Time, last: e.Time, times: 1}
 	if t.live || !repeats(e) {
 		if err := t.flushFacts(); err != nil {
 			return err
 		}
-		return t.put(told)
+		return t.put(current)
 	}
 	for _, known := range t.facts {
-		if known.sentence == told.sentence {
+		if known.sentence == current.sentence {
 			known.times++
 			known.last = e.Time
 			return nil
 		}
 	}
-	if len(t.facts) == mostFacts {
+	if len(t.facts) == maxFacts {
 		if err := t.flushFacts(); err != nil {
 			return err
 		}
 	}
-	t.facts = append(t.facts, told)
+	t.facts = append(t.facts, current)
 	return nil
 }
 
-// repeats reports whether the event is of those that a thing which comes and goes brings
-// forth again and again.
+// repeats reports whether a flapping thing causes such events again and again.
 func repeats(e journal.Decoded) bool {
 	return strings.HasPrefix(e.Actor, "observer/") || e.Type == journal.TypeNodeTransitioned || e.Type == journal.TypeThingTransitioned
 }
 
-// flushFacts shows the facts that were waited with.
+// flushFacts writes the facts that were held back.
 func (t *tree) flushFacts() error {
-	for _, told := range t.facts {
-		if err := t.put(told); err != nil {
+	for _, current := range t.facts {
+		if err := t.put(current); err != nil {
 			return err
 		}
 	}
@@ -66,13 +64,13 @@ func (t *tree) flushFacts() error {
 	return nil
 }
 
-// put writes a line, or keeps it behind an open action.
-func (t *tree) put(told *fact) error {
-	text := told.sentence
-	if told.times > 1 {
-		text += fmt.Sprintf(" (%d times, last at %s)", told.times, words.Stamp(told.last))
+// put writes a line, or keeps it after an open action.
+func (t *tree) put(current *fact) error {
+	text := current.sentence
+	if current.times > 1 {
+		text += fmt.Sprintf(" (%d times, last at %s)", current.times, words.Stamp(current.last))
 	}
-	line := fmt.Sprintf("%s  %s\n", t.zone.stamp(told.first), t.style.paint(told.tone, t.zone.within(text)))
+	line := fmt.Sprintf("%s  %s\n", t.zone.stamp(current.first), t.style.paint(current.tone, t.zone.within(text)))
 	if t.live || len(t.kept) == 0 {
 		_, err := io.WriteString(t.w, line)
 		return err
@@ -81,14 +79,13 @@ func (t *tree) put(told *fact) error {
 	return nil
 }
 
-// blocked is what a rule kept EKCO from, since when and until when.
+// blocked is a refusal by a rule, with its begin and end.
 type blocked struct {
 	rule, reason string
 	since, until time.Time
 }
 
-// concern adds to the open actions, and remembers for those to come, what keeps EKCO from
-// them and belongs to none.
+// concern adds refusals and pauses to the open actions, and keeps refusals for later ones.
 func (t *tree) concern(e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.PolicyRefused:
@@ -107,10 +104,10 @@ func (t *tree) concern(e journal.Decoded) {
 	}
 }
 
-// justLifted is how soon after a rule no longer refuses it an action begins because of that.
+// justLifted is how soon an action must begin after the end of a refusal to count as delayed by it.
 const justLifted = time.Minute
 
-// hadToWait tells of the rules that kept EKCO from an action which now begins.
+// hadToWait adds the refusals that delayed an action which now begins.
 func (t *tree) hadToWait(b *branch, kind journal.ActionKind, now time.Time) {
 	for _, subject := range []journal.Subject{journal.ClusterSubject, b.subject} {
 		was, known := t.refused[refusalOf{subject, kind}]
@@ -133,7 +130,7 @@ func (t *tree) hadToWait(b *branch, kind journal.ActionKind, now time.Time) {
 type hold struct {
 	step, preflight, reason string
 	since, until            time.Time
-	// reasons is how many there were, one after the other.
+	// reasons is how many reasons there were, one after the other.
 	reasons int
 }
 
@@ -150,7 +147,7 @@ func (h *hold) text() string {
 	return Clean(text)
 }
 
-// holds adds a hold, or another reason to the one in force.
+// holds adds a hold, or a new reason to the present one.
 func (b *branch) holds(p *journal.ActionHeld, at time.Time) {
 	if now := b.waits[p.Step]; now != nil && now.preflight == p.Preflight {
 		now.reason = p.Reason
@@ -173,5 +170,5 @@ func (b *branch) goesOn(at time.Time, steps ...string) {
 	}
 }
 
-// waiting are the steps that are held.
+// waiting returns the held steps.
 func (b *branch) waiting() []string { return slices.Sorted(maps.Keys(b.waits)) }

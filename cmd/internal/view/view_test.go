@@ -388,7 +388,7 @@ func TestStatusLooksAsItShould(t *testing.T) {
 		"starting": func() api.Status {
 			s := presentStatus()
 			s.Operator.StartedAt = s.Now.Add(-time.Minute)
-			s.Starting = &api.Starting{Since: s.Operator.StartedAt, To: "learn which cluster this is", Error: "connection refused"}
+			s.Starting = &api.Starting{Since: s.Operator.StartedAt, To: "read the identity of the cluster", Error: "connection refused"}
 			s.API.LostAt, s.API.Error = s.Operator.StartedAt, "connection refused"
 			s.AsOf = began
 			return s

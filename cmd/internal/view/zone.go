@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// zone is the time zone in which times are shown; the zero value is UTC.
+// zone is the time zone of the output; the zero value is UTC.
 type zone struct{ location *time.Location }
 
 // stamp returns a time to the second.
@@ -18,7 +18,7 @@ func (z zone) stamp(at time.Time) string {
 	return at.In(z.location).Format(time.RFC3339)
 }
 
-// width is how much room a time takes.
+// width is the width of a time.
 func (z zone) width() int {
 	if z.location == nil {
 		return len("2006-01-02T15:04:05Z")
@@ -29,7 +29,7 @@ func (z zone) width() int {
 // stamps finds the times of [words.Stamp] in a sentence.
 var stamps = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
-// within brings the times in a sentence to the zone.
+// within converts the times in a sentence to the zone.
 func (z zone) within(text string) string {
 	if z.location == nil {
 		return text
@@ -37,7 +37,7 @@ func (z zone) within(text string) string {
 	return stamps.ReplaceAllStringFunc(text, func(stamp string) string {
 		at, err := time.Parse(time.RFC3339, stamp)
 		if err != nil {
-			return stamp // it only looks like one
+			return stamp // not a valid time
 		}
 		return z.stamp(at)
 	})

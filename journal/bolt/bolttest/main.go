@@ -1,5 +1,5 @@
-// Package bolttest is what the tests of bolt and of its rescue share. It does not
-// know the store itself, whose own tests import it.
+// Package bolttest has what the tests of bolt and of rescue share. It does not import the store, whose own tests
+// import it.
 package bolttest
 
 import (
@@ -11,12 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// ChildArgument makes the test binary behave as `ekco journal` does when it
-// reads a damaged file for the operator.
+// ChildArgument makes the test binary behave like `ekco journal-child`, which reads a damaged file for the operator.
 const ChildArgument = "journal-child"
 
-// Children are other programs that tests run in a process of their own, by their
-// first argument.
+// Children are other programs that tests run in their own processes, by their first argument.
 type Children map[string]func(arguments []string) int
 
 // NewChildren returns those that every test of a damaged file needs.
@@ -24,11 +22,11 @@ func NewChildren() Children {
 	return Children{ChildArgument: func(arguments []string) int { return rescue.Child(arguments, os.Stdout, os.Stderr) }}
 }
 
-// Child is the command of the child that reads a damaged file.
+// Child is the command line of the child that reads a damaged file.
 func Child() []string { return []string{"/proc/self/exe", ChildArgument} }
 
-// Main runs the child that the arguments name, or else the tests, and then cleanup
-// unless it is nil. Nothing may be left running.
+// Main runs the child that the arguments name, or else the tests, and then cleanup unless it is nil. It fails if
+// goroutines are left.
 func (c Children) Main(m *testing.M, cleanup func()) {
 	if len(os.Args) > 1 {
 		if child, ok := c[os.Args[1]]; ok {

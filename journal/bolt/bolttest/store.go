@@ -10,7 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
-// NewPath returns where a new journal may be.
+// NewPath returns a path for a new journal.
 func NewPath(t testing.TB) string { return t.TempDir() + "/ekco/journal.db" }
 
 // MustClose closes a store.
@@ -21,7 +21,7 @@ func MustClose(t testing.TB, store io.Closer) {
 	}
 }
 
-// MustVerify verifies a file that must be fine.
+// MustVerify verifies an intact file.
 func MustVerify(t testing.TB, path string) rescue.Report {
 	t.Helper()
 	report, err := rescue.Verify(path)
@@ -31,7 +31,7 @@ func MustVerify(t testing.TB, path string) rescue.Report {
 	return report
 }
 
-// Observed is an event of some length about a node.
+// Observed is an event with a payload of some length about a node.
 func Observed(node string) journal.Draft {
 	return journal.Draft{
 		Type: journal.TypeNodeObserved, Subject: journal.NodeSubject(node, "uid-"+node), Actor: "observer/node",
@@ -61,7 +61,7 @@ func MustAppend(t testing.TB, store journal.Store, drafts ...journal.Draft) []jo
 	return events
 }
 
-// MustRead reads what a query selects.
+// MustRead reads the events of a query.
 func MustRead(t testing.TB, store journal.Store, query journal.Query) []journal.Event {
 	t.Helper()
 	var events []journal.Event

@@ -11,17 +11,16 @@ import (
 
 // chain checks records one after the other.
 type chain struct {
-	// gaps are those still ahead.
+	// gaps are those that are still ahead.
 	gaps     []layout.Gap
 	thorough bool
 
 	head   layout.Head
 	first  uint64
 	events uint64
-	// blocks lists the index blocks that the records call for; their bytes are
-	// set when thorough.
+	// blocks lists the index blocks that the records need, with their bytes if thorough is set.
 	blocks []indexed
-	// open is the block that the last record is in, unless it is complete.
+	// open is the block of the last record, unless it is complete.
 	open    *indexed
 	entries []layout.Entry
 }
@@ -31,7 +30,7 @@ type indexed struct {
 	bytes  []byte
 }
 
-// next checks the record that is stored after those before it.
+// next checks the next stored record.
 func (c *chain) next(seq uint64, record []byte) error {
 	for len(c.gaps) > 0 && c.gaps[0].First == c.head.Seq+1 {
 		c.head = layout.Head{Seq: c.gaps[0].Last, Hash: c.gaps[0].LastHash}
@@ -45,7 +44,7 @@ func (c *chain) next(seq uint64, record []byte) error {
 		return fmt.Errorf("event %d: %w", seq, err)
 	}
 	if !states(record, seq) {
-		return damaged("the record at %d is of another event", seq)
+		return damaged("the record at %d is another event", seq)
 	}
 	if c.open != nil && c.open.number != layout.BlockOf(seq) {
 		c.endBlock() // retention moved the block's last events out
@@ -75,7 +74,7 @@ func (c *chain) advance(to layout.Head) {
 	}
 }
 
-// endBlock notes that the open block must be in the index.
+// endBlock adds the open block to those that the index must have.
 func (c *chain) endBlock() {
 	block := *c.open
 	if c.thorough {
@@ -85,7 +84,7 @@ func (c *chain) endBlock() {
 	c.open, c.entries = nil, nil
 }
 
-// states compares the number that a record begins with.
+// states reports whether the record begins with this sequence number.
 func states(record []byte, seq uint64) bool {
 	const member = `{"seq":`
 	rest, ok := bytes.CutPrefix(record, []byte(member))

@@ -15,28 +15,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The work that is done in a child, by its first argument.
+// The tasks of a child, by its first argument.
 const (
 	childVerify  = "verify"
 	childCheck   = "check"
 	childSalvage = "salvage"
 )
 
-// Options say how a file that may be damaged is read.
+// Options configure how a file that may be damaged is read.
 type Options struct {
-	// Child is the program, with its first arguments, that runs [Child] with the
-	// arguments that follow. Without one the file is read in this process.
+	// Child is the command line, to which arguments are added, that runs [Child]. Without it, this process reads the
+	// file.
 	Child []string
-	// Patience is added to the time that the process may take.
+	// Patience is added to the timeout of the process.
 	Patience time.Duration
-	// Now is the clock of [Salvage], which needs one.
+	// Now is the clock for [Salvage].
 	Now func() time.Time
 }
 
-// Child does, in a process of its own, the reading of a file that may be
-// damaged: "verify PATH", "check PATH" or "salvage PATH". The program that [Options].Child
-// names calls it with the arguments that this package adds, its standard output
-// and standard error, and exits with what it returns.
+// Child reads a file that may be damaged, in another process: "verify PATH", "check PATH" or "salvage PATH". The
+// program of [Options].Child calls it with the added arguments, its standard output and standard error, and exits
+// with its result.
 func Child(arguments []string, stdout, stderr io.Writer) int {
 	if len(arguments) != 2 {
 		fmt.Fprintf(stderr, "usage: %s|%s|%s PATH\n", childVerify, childCheck, childSalvage)
@@ -61,7 +60,7 @@ func Child(arguments []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// answer carries a report and what kind of error came with it through a pipe.
+// answer is a report and the kind of an error, for a pipe.
 type answer struct {
 	Report  Report `json:"report"`
 	Problem string `json:"problem,omitempty"`
@@ -88,7 +87,7 @@ func answerOf(report Report, err error) answer {
 	return a
 }
 
-// carried is an error from the child: its text, and what callers test for.
+// carried is an error from the child: its text, and the error that callers test for.
 type carried struct {
 	text string
 	kind error
@@ -104,9 +103,8 @@ func (a answer) result() (Report, error) {
 	return a.Report, carried{text: a.Problem, kind: errorKinds[a.Kind]}
 }
 
-// Inspect verifies the file before it is opened. It expects the lock to be
-// held. Its error wraps [journal.ErrUnverified] where it says nothing about the
-// file.
+// Inspect verifies the file before it is opened. It expects that the lock is held. Its error wraps
+// [journal.ErrUnverified] if it is not about the file.
 func Inspect(ctx context.Context, path string, options Options) (report Report, err error) {
 	if len(options.Child) > 0 {
 		limit, err := childLimit(path)
@@ -120,23 +118,22 @@ func Inspect(ctx context.Context, path string, options Options) (report Report, 
 	return report, unlessFinding(ctx, err)
 }
 
-// VerifyIn is [Verify] in a child, see [Options]. The error also wraps
-// [journal.ErrUnverified] when the child did not come to its end. It has no limit
-// but ctx.
+// VerifyIn is [Verify] in a child, see [Options]. The error also wraps [journal.ErrUnverified] if the child did not
+// finish. Only ctx limits its time.
 func VerifyIn(ctx context.Context, child []string, path string) (Report, error) {
 	report, err := ask(ctx, noLimit, append(slices.Clip(child), childCheck, path))
 	return report, unlessFinding(ctx, err)
 }
 
-// unlessFinding makes an error that says nothing about the file say so.
+// unlessFinding marks an error that is not about the file.
 func unlessFinding(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || finding(err) {
 		return err
 	}
-	return fmt.Errorf("%w, and is left as it is: %w", journal.ErrUnverified, err)
+	return fmt.Errorf("%w, and is unchanged: %w", journal.ErrUnverified, err)
 }
 
-// finding reports whether the error says what the file is.
+// finding reports whether the error is about the file.
 func finding(err error) bool {
 	for _, says := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, ErrBlank} {
 		if errors.Is(err, says) {
@@ -146,7 +143,7 @@ func finding(err error) bool {
 	return false
 }
 
-// ask has a child verify a file.
+// ask runs a child that verifies a file.
 func ask(ctx context.Context, limit time.Duration, argv []string) (Report, error) {
 	var stdout bytes.Buffer
 	if err := runFor(ctx, limit, argv, &stdout); err != nil {
@@ -154,7 +151,7 @@ func ask(ctx context.Context, limit time.Duration, argv []string) (Report, error
 	}
 	var a answer
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
-		return Report{}, fmt.Errorf("the process that reads the file gave no answer: %w", err)
+		return Report{}, fmt.Errorf("no answer from the process that reads the file: %w", err)
 	}
 	return a.result()
 }

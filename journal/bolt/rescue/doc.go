@@ -1,8 +1,7 @@
-// Package rescue reads files that may be damaged, and repairs them: it verifies a
-// journal, tells a damaged one from a file that never was one, and saves what can be
-// saved of it. It trusts nothing in a file and reads bbolt's pages by itself, where
-// possible in a process of its own.
+// Package rescue reads files that may be damaged, and repairs them: it verifies a journal, distinguishes a damaged
+// one from a file that never was one, and salvages its events. It trusts nothing in a file and reads bbolt's pages
+// itself, if possible in another process.
 //
-// Package bolt opens only what is found sound here; this package knows nothing of a
-// store. README.md of package journal says what is found, and what is not.
+// Package bolt opens only files that this package found intact; this package does not use a store. README.md of
+// package journal says which damage it finds, and which not.
 package rescue

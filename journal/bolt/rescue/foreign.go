@@ -16,14 +16,12 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// ErrBlank is said of a file that has no content: nobody can tell by the file alone
-// whether it ever was a journal, see [Surroundings.Judge].
+// ErrBlank is the error for a file without content, which may have been a journal or not; see [Surroundings.Judge].
 var ErrBlank = errors.New("the file is empty, or all of its bytes are zero")
 
-// recognise tells a damaged journal from a file that never was one, given what
-// verification says and the buckets it found, if any. It returns the problem as
-// it is for a journal: for a file with one of EKCO's records in it, or which is
-// bbolt's and of no other program.
+// recognise distinguishes a damaged journal from a file that never was one, given the error of the verification and
+// the buckets it found, if any. It returns that error for a journal: a file with one of EKCO's records in it, or a
+// bbolt file of no other program.
 func recognise(path string, problem error, buckets map[string][]byte) error {
 	if !errors.Is(problem, journal.ErrDamaged) {
 		return problem
@@ -58,7 +56,7 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 	return journal.ErrNotAJournal
 }
 
-// anything reports whether a page of the file holds anything of EKCO's.
+// anything reports whether a page of the file has something of EKCO's.
 func (s *scavenger) anything() (bool, error) {
 	s.gaps = make(map[uint64][]layout.Gap)
 	for id := uint64(2); id < s.meta.end; id++ {
@@ -72,8 +70,7 @@ func (s *scavenger) anything() (bool, error) {
 	return false, nil
 }
 
-// anyMagic reports whether bbolt's number is where a meta page has it, for any
-// size of page.
+// anyMagic reports whether bbolt's magic number is at the place of a meta page, for any page size.
 func (p *pages) anyMagic() bool {
 	for at := int64(0); at <= maxPageSize; at = max(2*at, minPageSize) {
 		var number [4]byte
@@ -84,8 +81,8 @@ func (p *pages) anyMagic() bool {
 	return false
 }
 
-// isBlank reports whether the file says nothing: it is empty, all zero, or ends
-// within the header of bbolt's first page.
+// isBlank reports whether the file has no content: it is empty, all zero, or ends within the header of bbolt's first
+// page.
 func isBlank(file *os.File) (bool, error) {
 	header := make([]byte, pageHeader, pageHeader+4)
 	header[8] = metaPage
@@ -115,22 +112,20 @@ func isBlank(file *os.File) (bool, error) {
 	}
 }
 
-// Surroundings is what lies beside a journal's path before anybody takes the
-// lock.
+// Surroundings describes the files next to a journal before the lock is taken.
 type Surroundings struct {
-	// locked is set when there is a lock file: a journal was open here.
+	// locked is set if there is a lock file: a journal was open here.
 	locked bool
-	// traces is set when a lock file, an export or a file that was set aside
-	// says that there was a journal at the path.
+	// traces is set if a lock file, an export or a renamed file shows that there was a journal at the path.
 	traces bool
 }
 
-// LookAround is called before the lock is taken, which leaves a trace itself.
+// LookAround must be called before the lock is taken, since the lock file is a trace.
 func LookAround(path string) Surroundings {
 	_, err := os.Lstat(path + files.LockSuffix)
 	s := Surroundings{locked: !errors.Is(err, fs.ErrNotExist)}
 	s.traces = s.locked
-	entries, _ := os.ReadDir(filepath.Dir(path)) // what cannot be listed is no trace
+	entries, _ := os.ReadDir(filepath.Dir(path)) // what cannot be listed is not a trace
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, filepath.Base(path)+files.DamagedSuffix) ||
@@ -141,12 +136,11 @@ func LookAround(path string) Surroundings {
 	return s
 }
 
-// errOverwritten is said of a journal in which nothing of it is left.
-var errOverwritten = errors.New("nothing in it is of a journal any more")
+// errOverwritten is the error for a journal without any of its content.
+var errOverwritten = errors.New("it no longer has anything of a journal")
 
-// Judge decides about a file without content by what lies beside it, and names
-// the file that is not a journal. In a path of EKCO's own a file that is none is
-// what became of the journal that was there.
+// Judge decides about a file without content by the files next to it, and names the file that is not a journal. At
+// EKCO's own path, such a file is the remains of the journal.
 func (s Surroundings) Judge(path string, own bool, err error) error {
 	switch {
 	case errors.Is(err, ErrBlank) && s.traces:
@@ -154,13 +148,13 @@ func (s Surroundings) Judge(path string, own bool, err error) error {
 	case errors.Is(err, journal.ErrNotAJournal) && s.traces && own:
 		return damaged("verify journal %s: %w", path, errOverwritten)
 	case errors.Is(err, ErrBlank), errors.Is(err, journal.ErrNotAJournal):
-		return fmt.Errorf("%s is %w; name another path or move the file away", path, journal.ErrNotAJournal)
+		return fmt.Errorf("%s is %w; give another path or move the file elsewhere", path, journal.ErrNotAJournal)
 	}
 	return err
 }
 
-// GiveUp releases the lock of a journal that could not be opened. Beside a file
-// that is not a journal nothing is left behind.
+// GiveUp releases the lock of a journal that could not be opened. It leaves no lock file next to a file that is not a
+// journal.
 func (s Surroundings) GiveUp(path string, lock *os.File, readOnly bool, err error) error {
 	if errors.Is(err, journal.ErrNotAJournal) && !readOnly && !s.locked {
 		err = errors.Join(err, os.Remove(path+files.LockSuffix))

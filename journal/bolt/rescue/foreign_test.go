@@ -107,7 +107,7 @@ func TestAFileThatIsNotAJournalIsRefusedAndNotTouched(t *testing.T) {
 				}
 				for range 2 { // the first refusal leaves no trace that decides the second
 					err := open(path)
-					want := path + " is not an EKCO journal; name another path or move the file away"
+					want := path + " is not an EKCO journal; give another path or move the file elsewhere"
 					if !errors.Is(err, journal.ErrNotAJournal) || errors.Is(err, journal.ErrDamaged) || err.Error() != want {
 						t.Errorf("the error is %v, want %s", err, want)
 					}

@@ -11,9 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// What follows reads bbolt's file format by itself, with pread and bounds on
-// everything. bbolt maps the file into memory and trusts it: on damaged pages
-// it panics, faults or does not end.
+// The code below reads bbolt's file format itself, with pread and bounds checks. bbolt maps the file into memory and
+// trusts it: damaged pages make it panic, fault or loop.
 const (
 	boltMagic     = 0xED0CDAED
 	boltVersion   = 2
@@ -45,12 +44,12 @@ type pages struct {
 	buffers  [maxDepth][]byte
 }
 
-// boltMeta is bbolt's root of everything.
+// boltMeta is bbolt's meta page.
 type boltMeta struct {
 	pageSize uint32
 	root     uint64
 	freelist uint64
-	// end is the first page number beyond those in use.
+	// end is the first page number after those in use.
 	end uint64
 	tx  uint64
 }
@@ -59,9 +58,8 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, journal.ErrDamaged)...)
 }
 
-// openPages reads the meta pages. Both must be sound and of consecutive
-// transactions, as bbolt always leaves them: with one of them unreadable, bbolt
-// would go back to the transaction before without a word.
+// openPages reads the meta pages. Both must be intact and of consecutive transactions, as bbolt always leaves them:
+// if one of them is unreadable, bbolt would silently use the transaction before.
 func openPages(path string) (*pages, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -94,7 +92,7 @@ func (p *pages) readMetas() error {
 		older, newer = second, first
 	}
 	if older.tx+1 != newer.tx || older.pageSize != newer.pageSize {
-		return damaged("the meta pages are of transactions %d and %d", first.tx, second.tx)
+		return damaged("the meta pages have transactions %d and %d", first.tx, second.tx)
 	}
 	p.meta = newer
 	if need := int64(newer.end) * p.pageSize; p.size < need {
@@ -121,7 +119,7 @@ func (p *pages) readMeta(at int64) (boltMeta, error) {
 	size := meta.pageSize
 	if order.Uint32(b) != boltMagic || order.Uint32(b[4:]) != boltVersion || checksum.Sum64() != order.Uint64(b[56:]) ||
 		size < minPageSize || size > maxPageSize || size&(size-1) != 0 || meta.end > 1<<40 {
-		return boltMeta{}, damaged("the meta page at %d is not one of bbolt's", at)
+		return boltMeta{}, damaged("the meta page at %d is invalid", at)
 	}
 	return meta, nil
 }
@@ -135,13 +133,13 @@ type page struct {
 	bytes    []byte
 }
 
-// read returns page id, in a buffer that is used again at the same depth.
+// read returns page id, in a buffer that the next read at the same depth uses again.
 func (p *pages) read(id uint64, depth int) (page, error) {
 	if depth >= maxDepth {
-		return page{}, damaged("page %d lies too deep", id)
+		return page{}, damaged("page %d is too deep", id)
 	}
 	if id < 2 || id >= p.meta.end {
-		return page{}, damaged("page %d lies outside of the file's %d pages", id, p.meta.end)
+		return page{}, damaged("page %d is outside the file's %d pages", id, p.meta.end)
 	}
 	header, err := p.fill(id, 1, depth)
 	if err != nil {
@@ -152,7 +150,7 @@ func (p *pages) read(id uint64, depth int) (page, error) {
 		overflow: uint64(order.Uint32(header[12:])), bytes: header,
 	}
 	if read.id != id {
-		return page{}, damaged("page %d says that it is page %d", id, read.id)
+		return page{}, damaged("page %d has the number of page %d", id, read.id)
 	}
 	if id+read.overflow >= p.meta.end {
 		return page{}, damaged("page %d has an overflow beyond the file's %d pages", id, p.meta.end)
@@ -178,28 +176,27 @@ func (p *pages) fill(id, count uint64, depth int) ([]byte, error) {
 	return buffer, nil
 }
 
-// element is an item of a leaf page (key, value) or of a branch page (key,
-// child).
+// element is an item of a leaf page (key, value) or of a branch page (key, child).
 type element struct {
 	flags      uint32
 	key, value []byte
-	// at is where in the page the value begins.
+	// at is the offset of the value in the page.
 	at    int64
 	child uint64
 }
 
-// element returns item i; b starts with the page's header.
+// elementOf returns item i; b starts with the page's header.
 func elementOf(b []byte, leaf bool, i int) (element, error) {
 	at := uint64(pageHeader + i*elementHeader)
 	if at+elementHeader > uint64(len(b)) {
-		return element{}, damaged("item %d lies outside of its page", i)
+		return element{}, damaged("item %d is outside its page", i)
 	}
 	header := b[at:]
 	if !leaf {
 		from := at + uint64(order.Uint32(header))
 		to := from + uint64(order.Uint32(header[4:]))
 		if to > uint64(len(b)) {
-			return element{}, damaged("key %d lies outside of its page", i)
+			return element{}, damaged("key %d is outside its page", i)
 		}
 		return element{key: b[from:to:to], child: order.Uint64(header[8:])}, nil
 	}
@@ -207,12 +204,12 @@ func elementOf(b []byte, leaf bool, i int) (element, error) {
 	middle := from + uint64(order.Uint32(header[8:]))
 	to := middle + uint64(order.Uint32(header[12:]))
 	if to > uint64(len(b)) {
-		return element{}, damaged("value %d lies outside of its page", i)
+		return element{}, damaged("value %d is outside its page", i)
 	}
 	return element{flags: order.Uint32(header), key: b[from:middle:middle], value: b[middle:to:to], at: int64(middle)}, nil
 }
 
-// freelist returns the numbers of the pages that are not in use.
+// freelist returns the numbers of the free pages.
 func (p *pages) freelist() ([]uint64, error) {
 	list, err := p.read(p.meta.freelist, 0)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// batchEvents is how many events a rebuilt file takes in one transaction.
+// batchEvents is how many events one transaction writes.
 const batchEvents = 4096
 
-// rebuilder makes a new journal file out of records.
+// rebuilder writes a new journal file from records.
 type rebuilder struct {
 	db *bbolt.DB
 	tx *bbolt.Tx
@@ -31,12 +31,11 @@ type rebuilder struct {
 	pending   int
 	recovered uint64
 	lost      uint64
-	// told are the damaged files that the readable prefix tells of.
-	told []string
+	// named are the damaged files that the readable prefix names.
+	named []string
 }
 
-// rebuild writes and syncs a file of what feed puts into the rebuilder, and ends
-// it with the event that last makes.
+// rebuild writes and syncs a file with what feed adds to the rebuilder, and the event of last at its end.
 func rebuild(path string, now func() time.Time, feed func(*rebuilder) error, last func(*rebuilder) journal.Draft) error {
 	db, err := files.OpenDB(path, false)
 	if err != nil {
@@ -93,8 +92,8 @@ func (r *rebuilder) add(draft journal.Draft) error {
 	return r.Append(&event, r.now())
 }
 
-// read takes a scavenger's lines until they end or stop making sense. That they
-// broke off for a reason which is not in the file is an error: there is more.
+// read reads a scavenger's lines until they end or become invalid. If they stopped for a reason that is not in the
+// file, that is an error, since there is more to read.
 func (r *rebuilder) read(lines io.Reader) error {
 	input := bufio.NewReaderSize(lines, 1<<16)
 	for {
@@ -103,7 +102,7 @@ func (r *rebuilder) read(lines io.Reader) error {
 		case errors.Is(err, io.EOF), errors.Is(err, journal.ErrDamaged):
 			return nil
 		case err != nil:
-			return fmt.Errorf("%w: what can be saved was not read to its end: %w", journal.ErrUnverified, err)
+			return fmt.Errorf("%w: reading the remaining events stopped early: %w", journal.ErrUnverified, err)
 		case len(line) < 2:
 			return nil
 		}
@@ -165,7 +164,7 @@ func (r *rebuilder) record(content []byte) (bool, error) {
 	return true, r.commitSome()
 }
 
-// learn takes from an event what the journal says of itself.
+// learn reads the journal's id and its earlier salvages from an event.
 func (r *rebuilder) learn(event journal.Event) {
 	if event.Seq != 1 && event.Type != journal.TypeJournalSalvaged {
 		return
@@ -174,11 +173,11 @@ func (r *rebuilder) learn(event journal.Event) {
 	case *journal.JournalCreated:
 		r.id.JournalID = p.JournalID
 	case *journal.JournalSalvaged:
-		r.told = append(r.told, p.DamagedFile)
+		r.named = append(r.named, p.DamagedFile)
 	}
 }
 
-// commitSome bounds what a transaction keeps in memory.
+// commitSome limits what a transaction keeps in memory.
 func (r *rebuilder) commitSome() error {
 	if r.pending++; r.pending < batchEvents {
 		return nil
@@ -195,11 +194,11 @@ func (r *rebuilder) commitSome() error {
 	return err
 }
 
-// finding says what this file has of the damaged one.
+// finding describes what this file has of the damaged one.
 func (r *rebuilder) finding(aside string, earlier []string, problem error) journal.JournalSalvaged {
 	found := journal.JournalSalvaged{
 		DamagedFile: aside, Problem: problem.Error(), Recovered: r.recovered, LostAtLeast: r.lost,
-		EarlierFiles: slices.DeleteFunc(earlier, func(file string) bool { return slices.Contains(r.told, file) }),
+		EarlierFiles: slices.DeleteFunc(earlier, func(file string) bool { return slices.Contains(r.named, file) }),
 	}
 	if r.recovered > 0 {
 		found.LastSeq = r.Seq

@@ -12,13 +12,12 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/files"
 )
 
-// Salvage leaves a sound journal at path, and the damaged one under another name
-// beside it. Killed anywhere, it leaves the damaged one there, or the new one. It
-// expects the lock to be held, and the problem to be what verification found. What is
-// returned is also the last event of the new journal.
+// Salvage writes an intact journal to path, and renames the damaged one. If it is killed, either the damaged or the
+// new file is at path. It expects that the lock is held; problem is the error of the verification. The result is also
+// the last event of the new journal.
 //
-// The error wraps [journal.ErrUnverified] when the damaged file was not read to its
-// end, and [journal.ErrUnwritable] when the new one could not be made.
+// The error wraps [journal.ErrUnverified] if the damaged file was not read to its end, and [journal.ErrUnwritable] if
+// the new one could not be written.
 func Salvage(ctx context.Context, path string, options Options, problem error) (found journal.JournalSalvaged, err error) {
 	if err := files.RemoveUnfinished(path); err != nil {
 		return found, err
@@ -48,7 +47,7 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
 	}
 	if err := files.SetAside(path, aside); err != nil {
-		return found, fmt.Errorf("set the damaged file aside: %w: %w", journal.ErrUnwritable, err)
+		return found, fmt.Errorf("rename the damaged file: %w: %w", journal.ErrUnwritable, err)
 	}
 	if err := files.Replace(path+files.SalvageSuffix, path); err != nil {
 		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
@@ -56,7 +55,7 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 	return found, nil
 }
 
-// stream is the output of a scavenger; closing it waits for its end.
+// stream is the output of a scavenger; Close waits for its end.
 type stream struct {
 	*io.PipeReader
 	ended <-chan struct{}
@@ -68,9 +67,8 @@ func (s stream) Close() error {
 	return err
 }
 
-// salvageLines streams what [scavenge] finds. The reader ends with an error when
-// the process for it ends early. If that is [journal.ErrDamaged], it died of the
-// file, and what came until then is all that can be had.
+// salvageLines streams the output of [scavenge]. The reader ends with an error if the process ends early. If that is
+// [journal.ErrDamaged], the file crashed it, and no more can be read.
 func salvageLines(ctx context.Context, path string, options Options) io.ReadCloser {
 	reader, writer := io.Pipe()
 	ended := make(chan struct{})
@@ -81,7 +79,7 @@ func salvageLines(ctx context.Context, path string, options Options) io.ReadClos
 	return stream{PipeReader: reader, ended: ended}
 }
 
-// scavengeAside runs [scavenge] in a child, if there is a program for it.
+// scavengeAside runs [scavenge] in a child, if Options.Child is set.
 func scavengeAside(ctx context.Context, path string, options Options, to io.Writer) error {
 	if len(options.Child) == 0 {
 		out := bufio.NewWriterSize(to, 1<<16)

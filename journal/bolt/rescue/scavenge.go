@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// A scavenger's output is lines, each of one letter and its content.
+// A scavenger's output is lines of one letter and its content.
 const (
 	lineIdentity = 'I'
 	lineGap      = 'G'
@@ -23,16 +23,14 @@ const (
 	lineEnd      = 'E' // scavenged
 )
 
-// scavenged is the last line of a scavenger that came to its end.
+// scavenged is the last line of a scavenger that finished.
 type scavenged struct {
-	// LostAtLeast is how many events must have been there after the last one
-	// that was written.
+	// LostAtLeast is how many events must have existed after the last one that was written.
 	LostAtLeast uint64 `json:"lost_at_least"`
 }
 
-// scavenge writes the longest prefix of the journal that a damaged file still
-// holds. It looks at every page by itself, whether or not it can be reached: a
-// record proves by its hash that it belongs where it says.
+// scavenge writes the longest prefix of the journal that is left in a damaged file. It reads every page, reachable or
+// not: the hash of a record proves its place.
 func scavenge(path string, out *bufio.Writer) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -58,14 +56,14 @@ type scavenger struct {
 	snapshots  []journal.Snapshot
 }
 
-// place is where a record, or an older copy of it, lies.
+// place is the position of a record, or of an older copy of it.
 type place struct {
 	seq    uint64
 	offset int64
 	length int
 }
 
-// size makes do with one meta page, or none.
+// size works with one meta page, or none.
 func (s *scavenger) size() error {
 	info, err := s.Stat()
 	if err != nil {
@@ -85,7 +83,7 @@ func (s *scavenger) collect() error {
 			return err
 		}
 	}
-	// Of gaps that begin together, the longest is the newest.
+	// Of gaps with the same first event, the longest is the newest.
 	for _, gaps := range s.gaps {
 		slices.SortFunc(gaps, func(a, b layout.Gap) int { return cmp.Compare(b.Last, a.Last) })
 	}
@@ -93,7 +91,7 @@ func (s *scavenger) collect() error {
 	return nil
 }
 
-// collectPage takes nothing from a page that is damaged or no leaf.
+// collectPage skips a page that is damaged or not a leaf.
 func (s *scavenger) collectPage(id uint64) error {
 	read, err := s.read(id, 0)
 	if errors.Is(err, journal.ErrDamaged) || (err == nil && read.flags != leafPage) {
@@ -106,7 +104,7 @@ func (s *scavenger) collectPage(id uint64) error {
 	return nil
 }
 
-// page takes what it knows from a leaf page that lies at offset.
+// page collects from a leaf page at offset.
 func (s *scavenger) page(b []byte, count int, offset int64) {
 	values := make(map[string][]byte)
 	for i := range count {
@@ -162,7 +160,7 @@ func (s *scavenger) named(values map[string][]byte) {
 	}
 }
 
-// write follows the chain through what was collected.
+// write follows the chain through the collected records.
 func (s *scavenger) write() error {
 	if err := s.writeIdentity(); err != nil {
 		return err
@@ -184,7 +182,7 @@ func (s *scavenger) write() error {
 	return s.line(lineEnd, scavenged{LostAtLeast: s.lostAfter(end.Seq)})
 }
 
-// lostAfter counts from the highest event seen anywhere in the file.
+// lostAfter counts up to the highest event anywhere in the file.
 func (s *scavenger) lostAfter(last uint64) uint64 {
 	if len(s.records) == 0 || s.records[len(s.records)-1].seq <= last {
 		return 0
@@ -199,8 +197,7 @@ func (s *scavenger) lostAfter(last uint64) uint64 {
 	return lost
 }
 
-// next writes what follows end and returns the new end, or the old one when
-// nothing follows.
+// next writes what follows end and returns the new end; the old one if nothing follows.
 func (s *scavenger) next(end layout.Head) (layout.Head, error) {
 	for _, missing := range s.gaps[end.Seq+1] {
 		if s.goesOn(missing) {
@@ -217,8 +214,7 @@ func (s *scavenger) next(end layout.Head) (layout.Head, error) {
 	return next, s.raw(lineRecord, record)
 }
 
-// goesOn reports whether something follows the gap; a gap that was since joined
-// with another one may lead nowhere.
+// goesOn reports whether an event follows the gap; nothing may follow a gap that was later joined with another one.
 func (s *scavenger) goesOn(missing layout.Gap) bool {
 	if len(s.gaps[missing.Last+1]) > 0 {
 		return true
@@ -243,7 +239,7 @@ func (s *scavenger) find(end layout.Head) ([]byte, layout.Head, error) {
 	return nil, end, damaged("no record follows event %d", end.Seq)
 }
 
-// writeIdentity prefers the identity that knows its cluster.
+// writeIdentity prefers an identity with a cluster.
 func (s *scavenger) writeIdentity() error {
 	if len(s.identities) == 0 {
 		return nil
@@ -257,7 +253,7 @@ func (s *scavenger) writeIdentity() error {
 	return s.line(lineIdentity, best)
 }
 
-// writeSnapshot writes the newest one that is not of the lost part.
+// writeSnapshot writes the newest one that has no lost events.
 func (s *scavenger) writeSnapshot(last uint64) error {
 	var best *journal.Snapshot
 	for i, snapshot := range s.snapshots {

@@ -1,7 +1,7 @@
 package rescue
 
-// Space tells how large a bbolt file is, and how much of it is in free pages. A read
-// transaction of the caller keeps the pages it looks at from changing.
+// Space returns the size of a bbolt file, and how much of it is in free pages. The caller must hold a read
+// transaction, so that pages do not change.
 func Space(path string) (size, free int64, err error) {
 	file, err := openPages(path)
 	if err != nil {

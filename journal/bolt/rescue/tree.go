@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// tree walks what is reachable and keeps account of the pages it saw.
+// tree visits the reachable pages and records which it saw.
 type tree struct {
 	*pages
 	seen []bool
@@ -13,7 +13,7 @@ type tree struct {
 
 func newTree(p *pages) *tree { return &tree{pages: p, seen: make([]bool, p.meta.end)} }
 
-// claim notes that a page is used; every page is used once.
+// claim records that a page is used; every page must be used once.
 func (t *tree) claim(read page) error {
 	for id := read.id; id <= read.id+read.overflow; id++ {
 		if t.seen[id] {
@@ -29,7 +29,7 @@ func (t *tree) buckets() (map[string][]byte, error) {
 	found := make(map[string][]byte)
 	err := t.walk(t.meta.root, 0, nil, nil, func(e element) error {
 		if e.flags != bucketLeaf || len(e.value) < bucketHeader {
-			return damaged("%q is no bucket", e.key)
+			return damaged("%q is not a bucket", e.key)
 		}
 		found[string(e.key)] = bytes.Clone(e.value)
 		return nil
@@ -40,8 +40,7 @@ func (t *tree) buckets() (map[string][]byte, error) {
 	return found, nil
 }
 
-// each visits the items of a bucket in order. What it passes on is valid until
-// visit returns.
+// each visits the items of a bucket in order. They are valid until visit returns.
 func (t *tree) each(name string, bucket []byte, visit func(key, value []byte) error) error {
 	plain := func(e element) error {
 		if e.flags != 0 {
@@ -61,20 +60,20 @@ func (t *tree) each(name string, bucket []byte, visit func(key, value []byte) er
 	return nil
 }
 
-// inline visits a bucket that is small enough to live in its parent's page.
+// inline visits a bucket that is small enough to be in its parent's page.
 func (t *tree) inline(b []byte, visit func(element) error) error {
 	if len(b) < pageHeader {
 		return damaged("an inline bucket has %d bytes", len(b))
 	}
 	inlined := page{flags: order.Uint16(b[8:]), count: int(order.Uint16(b[10:])), bytes: b}
 	if inlined.flags != leafPage || order.Uint64(b) != 0 || order.Uint32(b[12:]) != 0 {
-		return damaged("an inline bucket's header is not one of bbolt's")
+		return damaged("an inline bucket's header is invalid")
 	}
 	return t.leaf(inlined, nil, nil, visit)
 }
 
-// walk visits the tree under a page. Keys must lie from low, inclusive, to high,
-// exclusive, where those are given: bbolt finds a key by these bounds.
+// walk visits the tree under a page. Keys must be from low, inclusive, to high, exclusive, if those are set: bbolt
+// finds a key by these bounds.
 func (t *tree) walk(id uint64, depth int, low, high []byte, visit func(element) error) error {
 	read, err := t.read(id, depth)
 	if err != nil {
@@ -149,15 +148,15 @@ func inOrder(key, previous, low, high []byte) error {
 	case previous != nil && bytes.Compare(previous, key) >= 0:
 		return damaged("key %x follows %x", key, previous)
 	case low != nil && bytes.Compare(key, low) < 0:
-		return damaged("key %x lies before its branch's %x", key, low)
+		return damaged("key %x is before its branch's %x", key, low)
 	case high != nil && bytes.Compare(key, high) >= 0:
-		return damaged("key %x lies beyond its branch's %x", key, high)
+		return damaged("key %x is after its branch's %x", key, high)
 	}
 	return nil
 }
 
-// checkFree compares the pages seen with the freelist: every page is one or the
-// other. A page that is in use and listed as free would be overwritten.
+// checkFree compares the used pages with the freelist: every page must be in one of the two. A used page in the
+// freelist would be overwritten.
 func (t *tree) checkFree() error {
 	free, err := t.freelist()
 	if err != nil {

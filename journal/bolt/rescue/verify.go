@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
 )
 
-// Report is what verification found.
+// Report is the result of a verification.
 type Report struct {
 	Path       string `json:"path"`
 	Bytes      int64  `json:"bytes"`
@@ -23,24 +23,21 @@ type Report struct {
 	ClusterUID string `json:"cluster_uid,omitempty"`
 	FirstSeq   uint64 `json:"first_seq"`
 	LastSeq    uint64 `json:"last_seq"`
-	// Head is the last event, with the hash that stands for all before it. It is zero
-	// unless the chain was found to hold.
+	// Head is the last event, with the hash that depends on all before it. It is zero unless the chain is intact.
 	Head journal.Position `json:"head,omitzero"`
-	// Events is the number of records whose hash was computed and compared.
+	// Events is the number of records with a correct hash.
 	Events uint64 `json:"events"`
 	// Gaps is the number of ranges that retention moved out.
 	Gaps        int    `json:"gaps,omitempty"`
 	SnapshotSeq uint64 `json:"snapshot_seq,omitempty"`
 }
 
-// Verify checks everything that can be checked in the journal at path: bbolt's
-// pages by two independent readers, the hash of every record, the gaps, the
-// snapshot, and that the index says what the records say. The error wraps
-// [journal.ErrDamaged] when something is wrong, [journal.ErrOtherFormat] for a
-// format this EKCO does not know, [journal.ErrNotAJournal] for a file that never
+// Verify checks everything in the journal at path: bbolt's pages by two independent readers, the hash of every
+// record, the gaps, the snapshot, and that the index matches the records. The error wraps [journal.ErrDamaged] if
+// something is wrong, [journal.ErrOtherFormat] for an unknown format, [journal.ErrNotAJournal] for a file that never
 // was one, and [journal.ErrLocked] while an EKCO writes.
 //
-// Damage can crash the process inside of bbolt; see [Child].
+// Damage can crash the process inside bbolt; see [Child].
 func Verify(path string) (Report, error) {
 	around := LookAround(path)
 	lock, err := files.Acquire(path, true)
@@ -57,16 +54,15 @@ func Verify(path string) (Report, error) {
 	return report, errors.Join(around.Judge(path, false, err), files.Release(lock, true))
 }
 
-// Sound checks what every opening checks, in this process and without a lock: all
-// that [Verify] does, except that of the index only the checksums are compared, and
-// that bbolt's own check is left out.
+// Sound checks what every opening checks, in this process and without a lock: like [Verify], but of the index only
+// the checksums, and without bbolt's own check.
 func Sound(path string) error {
 	_, err := verify(path, false)
 	return err
 }
 
-// verify reads with [pages] only. A thorough one also compares the index with
-// the records; else only the index's checksums are compared.
+// verify reads with [pages] only. If thorough is set, it also compares the index with the records; otherwise only the
+// index's checksums.
 func verify(path string, thorough bool) (Report, error) {
 	report := Report{Path: path}
 	file, err := openPages(path)
@@ -109,7 +105,7 @@ func (v *verifier) run() error {
 	return nil
 }
 
-// values reads a small bucket whole.
+// values reads all of a small bucket.
 func (v *verifier) values(name []byte) (map[string][]byte, error) {
 	found := make(map[string][]byte)
 	err := v.each(string(name), v.buckets[string(name)], func(key, value []byte) error {
@@ -187,7 +183,7 @@ func (v *verifier) checkIndex() error {
 			return damaged("index block %d has no events", stored)
 		}
 		if v.thorough && !bytes.Equal(due[0].bytes, value) {
-			return damaged("index block %d does not say what its events say", stored)
+			return damaged("index block %d does not match its events", stored)
 		}
 		due = due[1:]
 		return nil
@@ -211,7 +207,7 @@ func (v *verifier) checkSnapshot() error {
 		return fmt.Errorf("snapshot: %w", asDamage(err))
 	}
 	if snapshot.Seq > v.head.Seq {
-		return damaged("the snapshot is of %d, the journal ends at %d", snapshot.Seq, v.head.Seq)
+		return damaged("the snapshot is at %d, the journal ends at %d", snapshot.Seq, v.head.Seq)
 	}
 	v.report.SnapshotSeq = snapshot.Seq
 	return nil
@@ -224,7 +220,7 @@ func asDamage(err error) error {
 	return fmt.Errorf("%w: %w", err, journal.ErrDamaged)
 }
 
-// boltCheck lets bbolt check its own pages.
+// boltCheck runs bbolt's own check.
 func boltCheck(path string) error {
 	db, err := files.OpenDB(path, true)
 	if err != nil {

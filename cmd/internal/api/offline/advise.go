@@ -9,22 +9,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Advise says what a person who typed a command can do about an error of the
-// journal's file. Other errors, and nil, stay as they are.
+// Advise adds advice to an error of the journal's file. It returns other errors, and nil, unchanged.
 func Advise(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
 		return forbidden{path, err}
 	case errors.Is(err, journal.ErrUnverified):
-		return fmt.Errorf("%w; ask again", err)
+		return fmt.Errorf("%w; run the command again", err)
 	case errors.Is(err, journal.ErrDamaged):
-		return fmt.Errorf("%w; start the operator: it sets the file aside, keeps what is readable, and acts on nothing until \"ekco journal accept\"", err)
+		return fmt.Errorf("%w; start the operator: it renames the file, keeps what is readable, and only observes until \"ekco journal accept\"", err)
 	}
 	return err
 }
 
-// forbidden is an error of a file that is not for this user, in words for a
-// person. What the system calls it reads as if the journal were in trouble.
+// forbidden replaces the message of a permission error, which reads as if the journal were damaged.
 type forbidden struct {
 	path string
 	err  error

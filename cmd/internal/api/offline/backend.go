@@ -19,33 +19,32 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// Backend serves one command at a time from a file. From the first call to
-// [Backend.Close] it holds the journal, which keeps an operator from starting.
+// Backend serves one command at a time from a file. From the first call to [Backend.Close] it holds the journal, so
+// no operator can start.
 type Backend struct {
 	path string
-	// machines are those that the journal is folded with.
+	// machines fold the journal.
 	machines []fsm.Capability
 	options  bolt.Options
 	verify   func(ctx context.Context, path string) (api.VerifyResult, error)
 	actor    string
-	// clock stamps what a command writes, by the clock of the last operator if that
-	// ran since the machine was booted.
+	// clock sets the times of a command's events: the clock of the last operator if that ran since the machine was
+	// booted.
 	clock *clock.Clock
-	// reader is the file, open for reading, or nil.
+	// reader is the file opened for reading, or nil.
 	reader *bolt.Store
 }
 
 var _ api.Backend = (*Backend)(nil)
 
-// New returns a backend of the journal at path, which the machines fold. The child is
-// the program, with its first arguments, that runs rescue.Child; verify checks a
+// New returns a backend of the journal at path. child is the command line that runs rescue.Child; verify checks a
 // whole file.
 func New(path string, machines []fsm.Capability, child []string, verify func(ctx context.Context, path string) (api.VerifyResult, error)) *Backend {
 	now := clock.New(clock.Machine())
 	return &Backend{path: path, machines: machines, options: bolt.Options{Child: child, Now: now.Now}, verify: verify, actor: api.LocalActor(), clock: now}
 }
 
-// Close lets go of the journal.
+// Close releases the journal.
 func (b *Backend) Close() error {
 	if b.reader == nil {
 		return nil
@@ -73,17 +72,17 @@ func (b *Backend) read(ctx context.Context) (*bolt.Store, error) {
 	return store, nil
 }
 
-// exists keeps a mistyped path from making a new journal.
+// exists prevents that a mistyped path creates a journal.
 func (b *Backend) exists() error {
 	if _, err := os.Stat(b.path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no operator runs, and there is no journal at %s; name it with --journal: %w", b.path, err)
+		return fmt.Errorf("no operator runs, and there is no journal at %s; give its path with --journal: %w", b.path, err)
 	} else if err != nil {
 		return Advise(b.path, fmt.Errorf("open journal: %w", err))
 	}
 	return nil
 }
 
-// Status implements api.Backend, with what the journal says.
+// Status implements api.Backend, from the journal.
 func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	store, err := b.read(ctx)
 	if err != nil {
@@ -105,8 +104,8 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	return status, nil
 }
 
-// Events implements api.Backend. Nothing can be followed while no operator
-// runs: the sequence then ends with ErrNoOperator.
+// Events implements api.Backend. Without an operator no new events come: with follow set, the sequence ends with
+// ErrNoOperator.
 func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
 		store, err := b.read(ctx)
@@ -120,7 +119,7 @@ func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) 
 			}
 		}
 		if follow {
-			yield(journal.Event{}, fmt.Errorf("there is nothing to follow: %w", api.ErrNoOperator))
+			yield(journal.Event{}, fmt.Errorf("cannot follow events: %w", api.ErrNoOperator))
 		}
 	}
 }
@@ -130,7 +129,7 @@ func (b *Backend) Explain(context.Context, fsm.Request) (api.Explanation, error)
 	return api.Explanation{}, fmt.Errorf("explain a request: %w", api.ErrNoOperator)
 }
 
-// ExplainThing implements api.Backend, with what the journal says.
+// ExplainThing implements api.Backend, from the journal.
 func (b *Backend) ExplainThing(ctx context.Context, request api.ThingRequest) ([]api.ThingExplanation, error) {
 	store, err := b.read(ctx)
 	if err != nil {
@@ -180,7 +179,7 @@ func (b *Backend) Accept(ctx context.Context, a api.AcceptRequest) error {
 	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) { return fsm.Accept(s, a.Reason, b.actor) })
 }
 
-// write decides on the folded state and appends, alone with the file.
+// write decides on the folded state and appends, while no other process uses the file.
 func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.Draft, error)) error {
 	return b.open(ctx, func(store *bolt.Store) error {
 		state, err := b.fold(ctx, store)
@@ -196,7 +195,7 @@ func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.
 	})
 }
 
-// fold returns what the journal says, and goes on by its clock.
+// fold returns the state, and continues its clock.
 func (b *Backend) fold(ctx context.Context, store *bolt.Store) (*fsm.State, error) {
 	state, _, err := ring.Fold(ctx, store, b.machines...)
 	if err != nil {

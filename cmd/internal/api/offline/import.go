@@ -11,8 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/bolt"
 )
 
-// Import imports what r gives. That is kept beside the journal meanwhile, because
-// an export is checked as a whole before anything of it is written.
+// Import imports from r. It first stores all of it next to the journal, since it checks the whole export before it
+// writes an event.
 func Import(ctx context.Context, store *bolt.Store, from string, r io.Reader) (imported journal.JournalImported, err error) {
 	err = store.Beside(func(path string) error {
 		if err := spool(path, r); err != nil {

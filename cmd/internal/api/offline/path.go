@@ -2,8 +2,7 @@ package offline
 
 import "strings"
 
-// withoutPath returns err with a text that speaks of "the export" instead of the
-// path where EKCO keeps a copy of it, which tells nobody anything. Nil stays nil.
+// withoutPath returns err with "the export" in its text instead of the path of EKCO's temporary copy. Nil stays nil.
 func withoutPath(err error, path string) error {
 	if err == nil {
 		return nil

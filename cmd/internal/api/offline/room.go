@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastRoom is what an event takes at most, but for very large ones.
+// leastRoom is more than almost every event needs.
 const leastRoom = 16 << 10
 
-// noRoom says why nothing could be written to the journal now, or returns
-// nothing. Whoever reads it does not try.
+// noRoom says why nothing can be written to the journal now, or returns "". The file is open for reading, so it does
+// not try to write.
 func noRoom(path string) string {
 	var fs unix.Statfs_t
 	switch err := unix.Statfs(filepath.Dir(path), &fs); {

@@ -9,11 +9,11 @@ primary-0  primary  Healthy  1h ago   yes
 worker-2   worker   Purging  10m ago  no     unreachable since 2026-11-21T01:00:00Z, 2 terminating pods, excluded by its label
 
 OPEN ACTIONS
-  purge-worker-2-18: purge-node of node worker-2, Held, step 2/2: delete-node, for 1m30s, asked for by cli:root@primary-0
-    waits before delete-node: purge-x runs (OneAtATime); it continues automatically when that is gone, or give it up: ekco cancel purge-worker-2-18
+  purge-worker-2-18: purge-node of node worker-2, Held, step 2/2: delete-node, for 1m30s, requested by cli:root@primary-0
+    waits before delete-node: purge-x runs (OneAtATime); it continues automatically when that is gone, or cancel it: ekco cancel purge-worker-2-18
     delete-node failed (attempt 2): timeout
-  clear-worker-2-9: clear-node of node worker-2, Stalled, not planned yet, for 1m, asked for by operator
-    stalled at delete-pod a/b: 5 attempts failed; repair the cause, then: ekco retry clear-worker-2-9
+  clear-worker-2-9: clear-node of node worker-2, Stalled, not planned yet, for 1m, requested by operator
+    stalled at delete-pod a/b: 5 attempts failed; after repairing the cause, run: ekco retry clear-worker-2-9
 
 BLOCKED
   purge node worker-2: StormBrake: too many (for 1h)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// AsideTime is how the time is written in the name of a file that is set aside.
+// AsideTime is the layout of the time in the name of a renamed file.
 const AsideTime = "20060102T150405Z"
 
-// AsideName returns a name that is not taken, with the time after prefix.
+// AsideName returns a free name, with the time after prefix.
 func AsideName(prefix string, now time.Time) (string, error) {
 	base := prefix + now.UTC().Format(AsideTime)
 	for name, n := base, 2; ; name, n = fmt.Sprintf("%s-%d", base, n), n+1 {
@@ -28,12 +28,12 @@ func AsideName(prefix string, now time.Time) (string, error) {
 	}
 }
 
-// SetAsideBefore returns the names that [AsideName] gave with that prefix, oldest first.
+// SetAsideBefore returns the existing names from [AsideName] with that prefix, oldest first.
 func SetAsideBefore(prefix string) ([]string, error) {
 	directory, base := filepath.Split(prefix)
 	entries, err := os.ReadDir(filepath.Clean(directory))
 	if err != nil {
-		return nil, fmt.Errorf("look for files that were set aside earlier: %w", err)
+		return nil, fmt.Errorf("list the files that were renamed earlier: %w", err)
 	}
 	var names []string
 	for _, entry := range entries {
@@ -44,8 +44,8 @@ func SetAsideBefore(prefix string) ([]string, error) {
 	return names, nil
 }
 
-// SetAside gives the file a second name, durably, so that at no moment it has none.
-// Where the file system has no links, the content is copied.
+// SetAside durably gives the file a second name, so that it always has one. If the file system has no links, it
+// copies the content.
 func SetAside(path, aside string) error {
 	if os.Link(path, aside) == nil {
 		return SyncDirectory(filepath.Dir(aside))

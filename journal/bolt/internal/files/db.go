@@ -8,9 +8,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// OpenDB opens or creates a bbolt file, with bbolt's own lock on it. That does not
-// last while the file is replaced, see [Acquire]. A damaged file can crash the
-// process.
+// OpenDB opens or creates a bbolt file, with bbolt's own lock, which does not cover a replacement of the file; see
+// [Acquire]. A damaged file can crash the process.
 func OpenDB(path string, readOnly bool) (*bbolt.DB, error) {
 	db, err := bbolt.Open(path, FileMode, &bbolt.Options{
 		ReadOnly: readOnly, Timeout: lockWait, FreelistType: bbolt.FreelistMapType,

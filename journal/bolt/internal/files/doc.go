@@ -1,4 +1,3 @@
-// Package files knows the files that a journal consists of: their names and modes,
-// the lock, and how one takes another's place or is set aside, so that a crash at
-// any point leaves a journal under its name. It does not know what is in them.
+// Package files defines the files of a journal: their names and modes, the lock, and how one replaces another or is
+// renamed, so that a crash at any point leaves a journal under its name. It does not know their content.
 package files

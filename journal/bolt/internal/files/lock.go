@@ -15,26 +15,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// The lock is a file of its own, so that it also covers the moments when the
-// journal is replaced by another file. The kernel releases it when its holder
-// dies, however that happens.
+// The lock is a separate file, so that it also covers the replacement of the journal's file. The kernel releases it
+// when its holder dies.
 const (
-	// LockSuffix follows the journal's name in that of its lock.
+	// LockSuffix is added to the journal's name.
 	LockSuffix = ".lock"
 	lockWait   = 400 * time.Millisecond
 	lockRetry  = 20 * time.Millisecond
 )
 
-// holder is what the owner of a lock writes into it, for the message that others
-// get. In a container the pid is the one inside.
+// holder is what the owner of a lock writes into it, for the message to other processes. In a container the pid is
+// the one inside.
 type holder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
 }
 
-// Acquire locks the journal at path for this process: alone, or together with
-// other readers. It gives up with [journal.ErrLocked] after less than a second.
+// Acquire locks the journal at path for this process: alone, or shared with other readers. It returns
+// [journal.ErrLocked] after less than a second.
 func Acquire(path string, readOnly bool) (*os.File, error) {
 	flags, how := os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
 	if readOnly {
@@ -42,7 +41,7 @@ func Acquire(path string, readOnly bool) (*os.File, error) {
 	}
 	file, err := os.OpenFile(path+LockSuffix, flags, 0o600)
 	if readOnly && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // nobody has ever written here
+		return nil, nil // no EKCO has ever written here
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock journal %s: %w", path, err)
@@ -69,8 +68,8 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// writeHolder may fail, for example on a full disk, which must not keep EKCO
-// from starting: /proc/locks still names the holder to processes of this host.
+// writeHolder ignores errors, for example of a full disk: EKCO must still start, and /proc/locks also has the holder
+// for processes of this host.
 func writeHolder(file *os.File) {
 	host, _ := os.Hostname()
 	record, err := json.Marshal(holder{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
@@ -80,8 +79,8 @@ func writeHolder(file *os.File) {
 	_, _ = file.WriteAt(append(record, '\n'), 0)
 }
 
-// Release empties the lock file and gives it up; the file stays, because
-// removing it would let two processes lock two files of one name.
+// Release empties the lock file and unlocks it. The file stays: otherwise two processes could lock two files of one
+// name.
 func Release(file *os.File, readOnly bool) error {
 	if file == nil {
 		return nil
@@ -92,8 +91,7 @@ func Release(file *os.File, readOnly bool) error {
 	return errors.Join(file.Truncate(0), file.Close())
 }
 
-// lockedError names who holds the lock on file. What to do about that depends on
-// what the caller knows of the holder.
+// lockedError names the holder of the lock on file. The caller adds advice.
 func lockedError(path, file string) error {
 	var named holder
 	content, err := os.ReadFile(path + LockSuffix)

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// The modes of what EKCO makes.
+// The modes of files and directories that EKCO creates.
 const (
 	DirectoryMode = 0o700
 	FileMode      = 0o600
 )
 
-// What follows the journal's name in those of the files beside it: one that is
-// being made, and one that was set aside, before the time.
+// Suffixes of the files next to the journal: unfinished ones, and damaged ones, before the time.
 const (
 	FreshSuffix   = ".new"
 	CompactSuffix = ".compact"
@@ -21,12 +20,11 @@ const (
 	DamagedSuffix = ".damaged-"
 )
 
-// ExportEnding ends the names of exports, which begin with [ExportBase].
+// ExportEnding is the end of the names of exports, after [ExportBase].
 const ExportEnding = ".ndjson.gz"
 
-// ExportBase begins the names of exports from the journal at path.
+// ExportBase is the begin of the names of exports from the journal at path.
 func ExportBase(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) }
 
-// BesidePrefix begins the names of directories for copies and imports beside the
-// journal at path.
+// BesidePrefix is the begin of the names of directories for copies and imports next to the journal at path.
 func BesidePrefix(path string) string { return filepath.Base(path) + ".beside-" }

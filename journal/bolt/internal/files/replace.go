@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Replace gives a synced file its final name, durably.
+// Replace durably gives a synced file its final name.
 func Replace(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -12,12 +12,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// besideNames are those that EKCO gave directories beside a journal, and a file, up
-// to v0.29.0. They do not say of which journal they are, so they are matched exactly.
+// besideNames match the directories and a file of EKCO up to v0.29.0. These names do not contain the journal's name,
+// so they must match exactly.
 var besideNames = regexp.MustCompile(`^\.(verify|import)-[0-9]+$|^\.import-[0-9]+\.ndjson$`)
 
-// RemoveUnfinished removes what was left unfinished when an EKCO that had this journal was
-// killed. It expects the lock to be held.
+// RemoveUnfinished removes the unfinished files of a killed EKCO. It expects that the lock is held.
 func RemoveUnfinished(path string) error {
 	for _, suffix := range []string{FreshSuffix, CompactSuffix, SalvageSuffix, ExportSuffix} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Appender puts events at the end of a journal within one transaction.
+// Appender appends events to a journal in one transaction.
 type Appender struct {
 	Tables
 	Head
@@ -15,14 +15,14 @@ type Appender struct {
 	Tail Tail
 }
 
-// Append gives the event its number, time and hash, and writes it.
+// Append sets the event's number, time and hash, and writes it.
 func (a *Appender) Append(event *journal.Event, now time.Time) error {
 	event.Seq = a.Seq + 1
 	event.Time = now.UTC().Round(0)
 	return a.Put(event.Seq, event.Seal(a.Hash), *event)
 }
 
-// Put writes a record that has its place already.
+// Put writes a record that already has its number.
 func (a *Appender) Put(seq uint64, record []byte, event journal.Event) error {
 	if err := a.Records.Put(Key(seq), record); err != nil {
 		return fmt.Errorf("put event %d: %w", seq, err)
@@ -35,7 +35,7 @@ func (a *Appender) Put(seq uint64, record []byte, event journal.Event) error {
 	return nil
 }
 
-// endBlock stores the index of the block that the tail is of.
+// endBlock stores the index of the tail's block.
 func (a *Appender) endBlock() error {
 	block := BlockOf(a.Tail[0].Seq)
 	if err := a.Index.Put(Key(block), EncodeBlock(block, a.Tail)); err != nil {
@@ -45,7 +45,7 @@ func (a *Appender) endBlock() error {
 	return nil
 }
 
-// Leap passes over events that were moved out.
+// Leap skips events that retention moved out.
 func (a *Appender) Leap(missing Gap) error {
 	a.Head = Head{Seq: missing.Last, Hash: missing.LastHash}
 	if len(a.Tail) > 0 && BlockOf(a.Tail[0].Seq) != BlockOf(missing.Last+1) {

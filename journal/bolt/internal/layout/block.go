@@ -15,7 +15,7 @@ import (
 // BlockSize is how many consecutive sequence numbers an index block covers.
 const BlockSize = 1024
 
-// BlockOf is the number of the block that an event is in.
+// BlockOf is the number of an event's block.
 func BlockOf(seq uint64) uint64 { return (seq - 1) / BlockSize }
 
 // FirstOf is the lowest sequence number of a block.
@@ -24,11 +24,11 @@ func FirstOf(block uint64) uint64 { return block*BlockSize + 1 }
 // LastOf is the highest sequence number of a block.
 func LastOf(block uint64) uint64 { return (block + 1) * BlockSize }
 
-// Term is the hash of one searchable property of an event. Different
-// properties can share a term: what an index finds must still be matched.
+// Term is the hash of one searchable property of an event. Different properties can have the same term, so what the
+// index finds must still be matched.
 type Term uint32
 
-// The tags of terms, by the property they are of.
+// The tags of terms, one for each property.
 const (
 	TermNode   = 'n'
 	TermKind   = 'k'
@@ -48,7 +48,7 @@ func NewTerm(tag byte, value string) Term {
 	return Term(hash)
 }
 
-// Entry is what the index keeps of one event.
+// Entry is the part of the index for one event.
 type Entry struct {
 	Seq   uint64
 	nanos int64
@@ -56,7 +56,7 @@ type Entry struct {
 	count int
 }
 
-// NewEntry returns what the index keeps of the event.
+// NewEntry returns the entry of the event.
 func NewEntry(event journal.Event) Entry {
 	e := Entry{Seq: event.Seq, nanos: event.Time.UnixNano()}
 	add := func(tag byte, value string) {
@@ -85,7 +85,7 @@ const (
 	blockHeaderSize = 40
 )
 
-// Block is a decoded view of the stored bytes, which it does not copy.
+// Block is a decoded view of the stored bytes, without a copy.
 type Block struct {
 	number           uint64
 	events           uint32
@@ -95,7 +95,7 @@ type Block struct {
 	postings         []byte
 }
 
-// EncodeBlock returns the bytes for events of one block in order.
+// EncodeBlock returns the bytes for the events of one block in order.
 func EncodeBlock(number uint64, entries []Entry) []byte {
 	pairs := make([]uint64, 0, len(entries)*6)
 	earliest, latest := int64(math.MaxInt64), int64(math.MinInt64)
@@ -127,7 +127,7 @@ func EncodeBlock(number uint64, entries []Entry) []byte {
 	return append(b, sum[:]...)
 }
 
-// DecodeBlock checks lengths only, which makes every lookup safe.
+// DecodeBlock checks the lengths only, so that every lookup is safe.
 func DecodeBlock(number uint64, b []byte) (Block, error) {
 	if len(b) < blockHeaderSize+sha256.Size || string(b[:len(blockMagic)]) != blockMagic {
 		return Block{}, fmt.Errorf("index block %d has no header: %w", number, journal.ErrDamaged)
@@ -183,8 +183,7 @@ func (b Block) Find(wanted Term) []uint64 {
 func (b Block) term(i int) Term { return Term(binary.LittleEndian.Uint32(b.terms[4*i:])) }
 func (b Block) end(i int) int   { return int(binary.LittleEndian.Uint32(b.ends[4*i:])) }
 
-// Span returns the times between which the events of the block lie, in nanoseconds
-// since 1970.
+// Span returns the earliest and the latest time of the block's events, in nanoseconds since 1970.
 func (b Block) Span() (earliest, latest int64) { return b.earliest, b.latest }
 
 // Tail is the index of the last, unfinished block. It only grows, so a copy of
@@ -202,7 +201,7 @@ func (t Tail) Find(wanted Term) []uint64 {
 	return found
 }
 
-// Span is as that of a [Block].
+// Span is like that of a [Block].
 func (t Tail) Span() (earliest, latest int64) {
 	earliest, latest = math.MaxInt64, math.MinInt64
 	for _, e := range t {

@@ -1,7 +1,6 @@
-// Package layout is how a journal of format 1 lies in a bbolt file: its buckets and
-// what they hold, the blocks of its index, and what an append writes. README.md of
-// package journal specifies it.
+// Package layout defines a journal of format 1 in a bbolt file: its buckets and their content, the blocks of its
+// index, and the writes of an append. README.md of package journal specifies it.
 //
-// It opens no file, and finds damage only as far as one value shows it by itself:
-// whether records chain and the index says what they say, it does not know.
+// It opens no file. It finds damage of single values only; it does not check whether records chain and the index
+// matches them.
 package layout

@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// GapAt returns the gap that seq lies in.
+// GapAt returns the gap with seq in it.
 func GapAt(gaps *bbolt.Bucket, seq uint64) (found Gap, ok bool, err error) {
 	_, value := gaps.Cursor().Seek(Key(seq))
 	if value == nil {
@@ -18,7 +18,7 @@ func GapAt(gaps *bbolt.Bucket, seq uint64) (found Gap, ok bool, err error) {
 	return found, found.First <= seq && seq <= found.Last, nil
 }
 
-// Reindex makes the index of a block say what its records say.
+// Reindex rebuilds the index of a block from its records.
 func (a *Appender) Reindex(block uint64) error {
 	entries, err := EntriesOf(a.Records, block, a.Seq)
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *Appender) Reindex(block uint64) error {
 	return a.Index.Put(Key(block), EncodeBlock(block, entries))
 }
 
-// EntriesOf returns the index of what is stored of a block, up to the event last.
+// EntriesOf returns the index entries for the stored events of a block, up to last.
 func EntriesOf(records *bbolt.Bucket, block, last uint64) (Tail, error) {
 	var entries Tail
 	cursor := records.Cursor()

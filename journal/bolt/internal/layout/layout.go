@@ -28,8 +28,7 @@ var (
 
 const keySize = 8
 
-// Key returns the key of a sequence number, or of another number: keys are ordered as
-// the numbers are.
+// Key returns the key of a number; keys are in the order of the numbers.
 func Key(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, keySize), number)
 }
@@ -42,14 +41,14 @@ func Number(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(key), nil
 }
 
-// Identity says which journal a file holds.
+// Identity identifies the journal of a file.
 type Identity struct {
 	Format     int    `json:"format"`
 	JournalID  string `json:"journal_id"`
 	ClusterUID string `json:"cluster_uid,omitempty"`
 }
 
-// NewIdentity returns that of a journal that has never been, and is of no cluster yet.
+// NewIdentity returns the identity of a new journal without a cluster.
 func NewIdentity() Identity {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -73,7 +72,7 @@ type Head struct {
 // Encode returns the stored bytes.
 func (h Head) Encode() []byte { return append(Key(h.Seq), h.Hash[:]...) }
 
-// DecodeHead reads what [Head.Encode] wrote. That the event is there is not checked.
+// DecodeHead reads what [Head.Encode] wrote. It does not check that the event exists.
 func DecodeHead(value []byte) (h Head, err error) {
 	if len(value) != keySize+len(h.Hash) {
 		return h, fmt.Errorf("head of the journal has %d bytes, want %d: %w", len(value), keySize+len(h.Hash), journal.ErrDamaged)
@@ -121,7 +120,7 @@ type Tables struct {
 	Records, Index, Gaps, Meta, Snapshot *bbolt.Bucket
 }
 
-// TablesOf returns the buckets of a transaction, all of which must be there.
+// TablesOf returns the buckets of a transaction, all of which must exist.
 func TablesOf(tx *bbolt.Tx) (Tables, error) {
 	t := Tables{
 		Records: tx.Bucket(RecordsBucket), Index: tx.Bucket(IndexBucket), Gaps: tx.Bucket(GapsBucket),
@@ -130,13 +129,12 @@ func TablesOf(tx *bbolt.Tx) (Tables, error) {
 	if t.Records == nil || t.Index == nil || t.Gaps == nil || t.Meta == nil || t.Snapshot == nil {
 		return Tables{}, fmt.Errorf("a bucket is missing: %w", journal.ErrDamaged)
 	}
-	// Keys come in order, so pages can be filled.
+	// Keys are added in order, so pages can be filled.
 	t.Records.FillPercent, t.Index.FillPercent = 1, 1
 	return t, nil
 }
 
-// CreateTables makes the buckets in a file that is empty, and stores the identity. A
-// head is still missing.
+// CreateTables creates the buckets in an empty file, and stores the identity. The caller must add a head.
 func CreateTables(tx *bbolt.Tx, id Identity) error {
 	for _, name := range [][]byte{RecordsBucket, IndexBucket, GapsBucket, MetaBucket, SnapshotBucket} {
 		if _, err := tx.CreateBucket(name); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// SnapshotHead describes the snapshot whose state is stored beside it.
+// SnapshotHead describes the snapshot whose state is stored next to it.
 type SnapshotHead struct {
 	Seq         uint64    `json:"seq"`
 	Fold        string    `json:"fold"`
@@ -24,8 +24,7 @@ func sum(state []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// ReadSnapshot returns [journal.ErrNoSnapshot] when there is none, and a state
-// that lives as long as the transaction.
+// ReadSnapshot returns [journal.ErrNoSnapshot] if there is none. The state is valid until the end of the transaction.
 func ReadSnapshot(get func(key []byte) []byte) (journal.Snapshot, error) {
 	stored := get(snapshotHeadKey)
 	if stored == nil {
@@ -42,8 +41,7 @@ func ReadSnapshot(get func(key []byte) []byte) (journal.Snapshot, error) {
 	return journal.Snapshot{Seq: described.Seq, Fold: described.Fold, Time: described.Time, State: state}, nil
 }
 
-// ReadSnapshotHead describes the snapshot, or returns the zero value when there is
-// none. The state is not checked.
+// ReadSnapshotHead describes the snapshot; the zero value if there is none. It does not check the state.
 func ReadSnapshotHead(get func(key []byte) []byte) (described SnapshotHead, err error) {
 	stored := get(snapshotHeadKey)
 	if stored == nil {

@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -90,5 +91,34 @@ func TestTheSourcesPodThatGoesInTheOutageIsWaitedFor(t *testing.T) {
 		if b.Object(minio.SinglePodRef(miniosim.Namespace, "minio-5d9c-1")) != nil {
 			t.Error("the first pod goes on")
 		}
+	})
+}
+
+// TestTheLastContentThereIsIsNotRemoved: a client rewrites metadata, and the source's content cannot be read any more.
+func TestTheLastContentThereIsIsNotRemoved(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.AddBucket("rots", nil)
+		b.Source.Write("rots", "a", "text", s3.Attributes{}, time.Now())
+		d := &disturbed{opened: func(bucket string) error {
+			if bucket == "rots" {
+				return errors.New("read quorum could not be achieved")
+			}
+			return nil
+		}}
+		b.Cordon("a", true)
+		r := b.disturb(d)
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		d.is.Store(true)
+		b.Source.Write("rots", "a", "text", s3.Attributes{Headers: map[string]string{"X-Amz-Meta-A": "b"}}, time.Now())
+		b.Cordon("a", false)
+		b.Pass(3 * time.Hour)
+		if has := b.Target.Dump(); !strings.Contains(has, `"a" null`) || b.Record().Ended != nil {
+			t.Errorf("%s, and ha-minio has\n%s", b.LastLine(), has)
+		}
+		b.backs()
+		d.is.Store(false)
+		b.Retry(r)
+		b.ends(r, handedOver)
 	})
 }

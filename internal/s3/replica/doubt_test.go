@@ -3,8 +3,12 @@ package replica_test
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
+	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
@@ -135,5 +139,68 @@ func TestASettingThatIsNotSetIsAWarningOnlyIfItIsRefused(t *testing.T) {
 		if got != nil || len(warnings) != 1 || warnings[0].String() != want {
 			t.Errorf("warned of %v, %v; want %s", warnings, got, want)
 		}
+	}
+}
+
+// broken is content of which the end cannot be read.
+type broken struct {
+	*s3sim.Store
+	is bool
+}
+
+func (b *broken) Open(ctx context.Context, bucket string, v s3.Version, offset, length int64) (s3.Content, error) {
+	content, err := b.Store.Open(ctx, bucket, v, offset, length)
+	if b.is && err == nil {
+		content.ReadCloser = io.NopCloser(io.MultiReader(io.LimitReader(content, length/2), iotest.ErrReader(errDoubt)))
+	}
+	return content, err
+}
+
+// TestACopyStaysUntilTheSourcesContentWasRead: a client rewrote only the metadata, so the copy may be the last one.
+func TestACopyStaysUntilTheSourcesContentWasRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		etag       string // instead of the checksum
+		encryption s3.Encryption
+		partSize   int64
+		removes    int
+	}{
+		"whole":         {removes: 0},
+		"no checksum":   {etag: strings.Repeat("e", 32), encryption: s3.SSES3, removes: 1},
+		"in parts":      {partSize: 5, removes: 1},
+		"in one of two": {etag: "e-2", encryption: s3.SSES3, removes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source, target := &broken{Store: s3sim.New()}, s3sim.New()
+			source.AddBucket("bucket", nil)
+			v := source.Write("bucket", "key", "the whole content", s3.Attributes{}, time.Now())
+			write := func(value string, at time.Time) {
+				if v.Modified = at; test.etag != "" {
+					v.ETag = test.etag
+				}
+				v.Attributes = &s3.Attributes{Headers: map[string]string{"X-Amz-Meta-A": value}, Encryption: test.encryption}
+				source.DeleteVersion("bucket", "key", v.ID)
+				if err := source.Put(t.Context(), "bucket", v, strings.NewReader("the whole content"), true); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("first", time.Now())
+			if _, err := replica.Prepare(t.Context(), source, target); err != nil {
+				t.Fatal(err)
+			}
+			options := replica.Options{PartSize: test.partSize, Attempts: 3}
+			if _, err := replica.Pass(t.Context(), source, target, options); err != nil {
+				t.Fatal(err)
+			}
+			before := target.Dump()
+			write("second", time.Now().Add(time.Minute))
+			source.is = true
+			if _, err := replica.Pass(t.Context(), source, target, options); !errors.Is(err, errDoubt) || target.Dump() != before {
+				t.Errorf("%v, and the target has\n%s", err, target.Dump())
+			}
+			source.is = false
+			if _, err := replica.Pass(t.Context(), source, target, options); err != nil || target.Dump() != source.Dump() || target.Count("remove bucket/key") != test.removes {
+				t.Errorf("%v, %d removed, and the target has\n%s", err, target.Count("remove bucket/key"), target.Dump())
+			}
+		})
 	}
 }

@@ -22,8 +22,15 @@ const maxParts = 10_000
 // store puts a version on the target, in place of the one that is there.
 func (r *run) store(ctx context.Context, bucket string, c change) error {
 	v := c.version
-	// A server takes a version with the same id and ETag for one that it has.
-	if c.old != nil && (c.old.DeleteMarker || v.DeleteMarker || c.old.ETag == v.ETag) {
+	parts := !v.DeleteMarker && r.parted(v)
+	replaces := c.old != nil && (c.old.DeleteMarker || v.DeleteMarker)
+	if parts && c.isRewritten() {
+		if err := r.readAll(ctx, bucket, v); err != nil {
+			return err
+		}
+		replaces = true
+	}
+	if replaces {
 		if err := r.target.Remove(ctx, bucket, *c.old); err != nil {
 			return err
 		}
@@ -31,10 +38,28 @@ func (r *run) store(ctx context.Context, bucket string, c change) error {
 	switch {
 	case v.DeleteMarker:
 		return r.retry(ctx, func() error { return r.target.PutMarker(ctx, bucket, v) })
-	case r.parted(v):
+	case parts:
 		return r.inParts(ctx, bucket, v)
 	}
-	return r.whole(ctx, bucket, v)
+	return r.whole(ctx, bucket, c)
+}
+
+// isRewritten reports whether the target has the version with the same ETag. A server that is told the ETag refuses to
+// store such a version again, so the old one is removed before that. It may be the only copy that can be read, so the
+// source's content is read to its end first.
+func (c *change) isRewritten() bool { return c.old != nil && c.old.ETag == c.version.ETag }
+
+// readAll reads a content to its end.
+func (r *run) readAll(ctx context.Context, bucket string, v s3.Version) error {
+	return r.retry(ctx, func() error {
+		content, err := r.open(ctx, bucket, v, 0, v.Size)
+		if err != nil {
+			return err
+		}
+		defer content.Close()
+		_, err = io.Copy(io.Discard, content)
+		return err
+	})
 }
 
 // parted reports whether a version is carried in parts. MinIO tells by the length
@@ -47,8 +72,8 @@ func (r *run) parted(v s3.Version) bool {
 }
 
 // whole stores a version with one request.
-func (r *run) whole(ctx context.Context, bucket string, v s3.Version) error {
-	unchecked := false
+func (r *run) whole(ctx context.Context, bucket string, c change) error {
+	v, unchecked := c.version, false
 	err := r.retry(ctx, func() error {
 		content, err := r.open(ctx, bucket, v, 0, v.Size)
 		if err != nil {
@@ -60,8 +85,12 @@ func (r *run) whole(ctx context.Context, bucket string, v s3.Version) error {
 		v := v
 		v.Attributes = &attributes
 		err = r.target.Put(ctx, bucket, v, content, unchecked)
-		// An encrypted object's ETag, for one, is no checksum of its content.
-		unchecked = unchecked || errors.Is(err, s3.ErrDigest)
+		// An encrypted object's ETag, for one, is no checksum of its content, which was read to its end.
+		if errors.Is(err, s3.ErrDigest) && !unchecked {
+			if unchecked = true; c.isRewritten() {
+				err = errors.Join(err, r.target.Remove(ctx, bucket, *c.old))
+			}
+		}
 		return err
 	})
 	if errors.Is(err, s3.ErrExists) {

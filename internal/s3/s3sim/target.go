@@ -77,12 +77,12 @@ func (s *Store) Put(ctx context.Context, name string, v s3.Version, content io.R
 		if int64(len(all)) != v.Size || !unchecked && len(v.ETag) == 32 && v.ETag != hex.EncodeToString(sum[:]) {
 			return false, s3.ErrDigest
 		}
-		return s.keep(name, stored{v, all})
+		return s.keep(name, stored{v, all}, unchecked)
 	})
 }
 
-// keep stores a version. It expects mu to be held.
-func (s *Store) keep(name string, one stored) (bool, error) {
+// keep stores a version, unless its ETag is given and one of that id has it. It expects mu to be held.
+func (s *Store) keep(name string, one stored, given bool) (bool, error) {
 	b, err := s.find(name)
 	if err != nil {
 		return false, err
@@ -90,7 +90,7 @@ func (s *Store) keep(name string, one stored) (bool, error) {
 	if one.ID != s3.NullVersion && b.settings[s3.Versioning] != s3.VersioningEnabled {
 		return false, fmt.Errorf("bucket %q does not keep versions", name)
 	}
-	if there, err := s.version(name, one.Version); err == nil && there.ETag == one.ETag && !one.DeleteMarker {
+	if there, err := s.version(name, one.Version); err == nil && given && there.ETag == one.ETag {
 		return false, s3.ErrExists
 	}
 	b.insert(one)
@@ -144,7 +144,7 @@ func (s *Store) Complete(ctx context.Context, name string, v s3.Version, upload 
 			content.Write(s.uploads[upload][part.Number])
 		}
 		delete(s.uploads, upload)
-		return s.keep(name, stored{v, content.Bytes()})
+		return s.keep(name, stored{v, content.Bytes()}, true)
 	})
 }
 
@@ -158,7 +158,7 @@ func (s *Store) Abort(ctx context.Context, name string, v s3.Version, upload str
 
 // PutMarker implements [s3.Target].
 func (s *Store) PutMarker(ctx context.Context, name string, v s3.Version) error {
-	return s.do(ctx, "mark "+name+"/"+v.Key, func() (bool, error) { return s.keep(name, stored{Version: v}) })
+	return s.do(ctx, "mark "+name+"/"+v.Key, func() (bool, error) { return s.keep(name, stored{Version: v}, false) })
 }
 
 // Annotate implements [s3.Target].

@@ -88,7 +88,22 @@ func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *In
 	if record.Ended != nil {
 		return nil
 	}
-	return r.newRun(ctx, record).toItsEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	return r.newRun(WithLife(ctx), record).toItsEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
+}
+
+// lifeKey is the key of a run's own context.
+type lifeKey struct{}
+
+// WithLife makes a context the [Life] of those that are made of it.
+func WithLife(ctx context.Context) context.Context { return context.WithValue(ctx, lifeKey{}, ctx) }
+
+// Life returns the context of the run that a step or a preflight belongs to, nil outside of one. What goes on between
+// the steps of an action ends with it.
+func Life(ctx context.Context) context.Context {
+	life, _ := ctx.Value(lifeKey{}).(context.Context)
+	return life
 }
 
 // preflight finds a check by name.

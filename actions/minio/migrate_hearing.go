@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
@@ -18,8 +19,6 @@ const (
 	// hour; for hearingOverlap both listen.
 	hearingLease   = 45 * time.Minute
 	hearingOverlap = time.Minute
-	// hearingIdle is how long it listens after it was last needed.
-	hearingIdle = time.Hour
 	// hearingRetry is how long it is until it tries again.
 	hearingRetry = 5 * time.Second
 	// echoTimeout is how long an echo is waited for, which is asked for every echoInterval: a server may keep events
@@ -31,13 +30,14 @@ const (
 )
 
 // hearing remembers what clients were heard to remove from the single MinIO: only that may be removed from the copy
-// without a person's word. Nobody hears while EKCO is away. It is nil where nobody listens.
+// without a person's word. It listens from the first connection of a migration until that is over. Nobody hears while
+// EKCO is away. It is nil where nobody listens.
 type hearing struct {
 	mu sync.Mutex
-	// pod is the one that is listened to, store what it serves.
+	// pod is the one that is listened to, store what it serves. over is closed once the migration is that listens.
 	pod, store string
+	over       <-chan struct{}
 	source     minio.Store
-	needed     time.Time
 	// echoes are waited for, by key. silent is set where the server reports none, so that nobody waits again.
 	echoes map[string]func()
 	silent bool
@@ -47,17 +47,24 @@ type hearing struct {
 	failed error
 }
 
-// listen has a pod be listened to from before it returns, if that can be. The store is closed once nobody listens.
+// listen has a pod be listened to from before it returns, if that can be and ctx is of a migration under way. The store
+// is closed once nobody listens.
 func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
-	if h == nil {
+	life := actions.Life(ctx)
+	if h == nil || life == nil {
 		return nil
 	}
 	h.mu.Lock()
-	known := h.pod == pod.UID && time.Since(h.needed) < hearingIdle
+	ended := h.isOver()
+	known := h.pod == pod.UID && !ended
 	if h.store != id || h.heard == nil {
 		h.heard, h.before = map[s3.Removal]time.Time{}, nil
+	} else if ended {
+		h.failed = errors.New("nobody listened since the last migration ended")
 	}
-	h.pod, h.store, h.needed = pod.UID, id, time.Now()
+	if h.pod, h.store = pod.UID, id; !known {
+		h.over = life.Done()
+	}
 	h.mu.Unlock()
 	if known {
 		return nil
@@ -72,9 +79,19 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 	h.mu.Lock()
 	h.source = store
 	h.mu.Unlock()
-	go h.follow(context.WithoutCancel(ctx), pod.UID, store)
+	go h.follow(life, pod.UID, store)
 	h.catchUp(ctx)
 	return nil
+}
+
+// isOver reports whether the migration is over that listened last. It expects mu to be held.
+func (h *hearing) isOver() bool {
+	select {
+	case <-h.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // catchUp waits until all is heard that was removed before. If that takes too long, the rest is not known to be removed.
@@ -126,11 +143,11 @@ func (h *hearing) isSilent(seen bool) bool {
 	return h.silent
 }
 
-// follow listens to a pod, one connection after the other, as long as that is needed.
-func (h *hearing) follow(ctx context.Context, pod string, store minio.Store) {
+// follow listens to a pod, one connection after the other, until the migration is over or listens to another pod.
+func (h *hearing) follow(life context.Context, pod string, store minio.Store) {
 	defer store.Close()
-	for h.needs(pod) {
-		one, end := context.WithTimeout(ctx, hearingLease+hearingOverlap)
+	for h.needs(life, pod) {
+		one, end := context.WithTimeout(life, hearingLease+hearingOverlap)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -140,17 +157,21 @@ func (h *hearing) follow(ctx context.Context, pod string, store minio.Store) {
 			}
 		}()
 		select {
-		case <-ended:
-			<-time.After(hearingRetry)
 		case <-time.After(hearingLease):
+			continue
+		case <-ended: // with the migration, too
+		}
+		select {
+		case <-life.Done():
+		case <-time.After(hearingRetry):
 		}
 	}
 }
 
-func (h *hearing) needs(pod string) bool {
+func (h *hearing) needs(life context.Context, pod string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.pod == pod && time.Since(h.needed) < hearingIdle
+	return h.pod == pod && life.Err() == nil
 }
 
 func (h *hearing) take(removal s3.Removal) {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/internal/s3/s3sim"
@@ -26,8 +27,9 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 		store, h := s3sim.New(), &hearing{}
 		store.AddBucket("b", nil)
 		store.AddBucket("c", nil)
+		life, over := context.WithCancel(t.Context())
 		listens := func(pod, id string) {
-			if err := h.listen(t.Context(), minio.SinglePod{UID: pod}, id, func() (minio.Store, error) { return leased{plainStore{store}}, nil }); err != nil {
+			if err := h.listen(actions.WithLife(life), minio.SinglePod{UID: pod}, id, func() (minio.Store, error) { return leased{plainStore{store}}, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -55,9 +57,8 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 				t.Errorf("%s: removed: %t", name, got)
 			}
 		}
-		for range 20 { // as long as it is needed, through the end of each connection
+		for range 20 { // as long as the migration is open, through the end of each connection
 			time.Sleep(20 * time.Minute)
-			listens("one", "store")
 			v := version("often")
 			if store.Delete("b", "often", time.Now()); !h.removed("b", v) {
 				t.Fatalf("it is not heard at %s", time.Now())
@@ -76,11 +77,22 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 		if h.removed("b", v) {
 			t.Error("what was removed from one store is proof for another")
 		}
-		time.Sleep(hearingIdle + hearingLease + hearingRetry)
+		over()
+		synctest.Wait()
 		v = version("late")
 		if store.Delete("b", "late", time.Now()); h.removed("b", v) {
-			t.Error("it listens though nobody needs it")
+			t.Error("it listens though the migration is over")
 		}
+		if err := h.failure(); err != nil {
+			t.Error(err)
+		}
+		life, over = context.WithCancel(t.Context())
+		listens("two", "another store") // of the next migration
+		v = version("next")
+		if store.Delete("b", "next", time.Now()); !h.removed("b", v) || h.failure() == nil {
+			t.Error("the next migration hears nothing, or nobody is told that there was a gap")
+		}
+		over()
 		if (*hearing)(nil).removed("b", v) {
 			t.Error("nobody listens, and it is heard")
 		}
@@ -98,7 +110,7 @@ func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
 		store, h := s3sim.New(), &hearing{}
 		store.AddBucket("b", nil)
 		began := time.Now()
-		if err := h.listen(t.Context(), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore{store}}, nil }); err != nil {
+		if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore{store}}, nil }); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
@@ -111,6 +123,5 @@ func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
 		if store.Delete("b", "key", time.Now()); !h.removed("b", v) {
 			t.Error("what it reports is not heard")
 		}
-		time.Sleep(hearingIdle + hearingLease + hearingRetry)
 	})
 }

@@ -131,6 +131,30 @@ func TestALittleThatNobodyWasHeardToRemoveIsSetAside(t *testing.T) {
 	})
 }
 
+// TestRemovalsAreHeardForAsLongAsACopyTakes: connections end, and a step may take hours.
+func TestRemovalsAreHeardForAsLongAsACopyTakes(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		for i := range 2300 {
+			b.Source.Write(plain, fmt.Sprintf("object-%04d", i), "content", s3.Attributes{}, time.Now())
+		}
+		b.asks()
+		b.Target.SetLatency(500 * time.Millisecond)
+		r := b.start()
+		b.comes("started copy")
+		b.Target.SetLatency(2 * time.Minute)
+		w.Pass(110 * time.Minute)
+		if b.Count("done copy") != 0 || strings.Count(b.Target.Dump(), `"object-`) < 150 {
+			t.Fatal("the copy is not under way")
+		}
+		for i := range 150 {
+			b.Source.Delete(plain, fmt.Sprintf("object-%04d", i), time.Now())
+		}
+		b.Target.SetLatency(0)
+		b.ends(r, handedOver)
+	})
+}
+
 // TestNobodyWritesThroughAnotherPod: replacing one pod cuts off the clients of that one.
 func TestNobodyWritesThroughAnotherPod(t *testing.T) {
 	asks := func(b *duo, n int) {

@@ -69,7 +69,6 @@ func grown(w *actionstest.World) *duo {
 		b.Source.Write(kept, fmt.Sprintf("document-%d", i%2), fmt.Sprintf("text %d", i), s3.Attributes{}, at.Add(time.Duration(i)*time.Second))
 	}
 	b.Source.Delete(kept, "document-1", at.Add(time.Minute))
-	w.T.Cleanup(func() { time.Sleep(hearingIdle + hearingLease + hearingRetry) }) // until nobody listens any more
 	b.migration = Migration{CutOverLimit: DefaultCutOverLimit, KeepSource: DefaultKeepSource, AbsentFor: DefaultAbsentFor}
 	return b
 }

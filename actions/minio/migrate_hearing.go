@@ -2,6 +2,7 @@ package minio
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,7 +26,8 @@ const (
 	// back until there are enough.
 	echoTimeout  = 3 * time.Second
 	echoInterval = 20 * time.Millisecond
-	// maxHeard is how many removals are remembered. What is forgotten is not known to be removed.
+	// maxHeard is how many removals are remembered since a pass, of 24 bytes each. What is forgotten is not known to be
+	// removed.
 	maxHeard = 100_000
 )
 
@@ -41,10 +43,19 @@ type hearing struct {
 	// echoes are waited for, by key. silent is set where the server reports none, so that nobody waits again.
 	echoes map[string]func()
 	silent bool
-	// heard is what was removed since the last pass over everything, before what was between the last two.
-	heard, before map[s3.Removal]time.Time
+	// heard is what was removed since the last pass over everything, before what was between the last two, each with the
+	// milliseconds since 1970.
+	heard, before map[removalHash]int64
 	// failed is why nobody listened for a while, until that was told.
 	failed error
+}
+
+// removalHash stands for a removal without its time: keys may be long.
+type removalHash [16]byte
+
+func hashOf(bucket, key, id string) removalHash {
+	sum := sha256.Sum256([]byte(bucket + "\x00" + key + "\x00" + id)) // none of them has a NUL
+	return removalHash(sum[:16])
 }
 
 // listen has a pod be listened to from before it returns, if that can be and ctx is of a migration under way. The store
@@ -58,7 +69,7 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 	ended := h.isOver()
 	known := h.pod == pod.UID && !ended
 	if h.store != id || h.heard == nil {
-		h.heard, h.before = map[s3.Removal]time.Time{}, nil
+		h.heard, h.before = map[removalHash]int64{}, nil
 	} else if ended {
 		h.failed = errors.New("nobody listened since the last migration ended")
 	}
@@ -183,9 +194,9 @@ func (h *hearing) take(removal s3.Removal) {
 	if removal.Nothing {
 		return
 	}
-	at := removal.At
-	if removal.At = (time.Time{}); len(h.heard) < maxHeard && at.After(h.heard[removal]) {
-		h.heard[removal] = at
+	hash, at := hashOf(removal.Bucket, removal.Key, removal.ID), removal.At.UnixMilli()
+	if was, known := h.heard[hash]; at > was && (known || len(h.heard) < maxHeard) {
+		h.heard[hash] = at
 	}
 }
 
@@ -214,9 +225,9 @@ func (h *hearing) removed(bucket string, v s3.Version) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, removal := range []s3.Removal{{Bucket: bucket, Key: v.Key, ID: v.ID}, {Bucket: bucket, Key: v.Key}, {Bucket: bucket}} {
-		for _, heard := range []map[s3.Removal]time.Time{h.heard, h.before} {
-			if at, is := heard[removal]; is && !v.Modified.Truncate(time.Millisecond).After(at) {
+	for _, hash := range []removalHash{hashOf(bucket, v.Key, v.ID), hashOf(bucket, v.Key, ""), hashOf(bucket, "", "")} {
+		for _, heard := range []map[removalHash]int64{h.heard, h.before} {
+			if at, is := heard[hash]; is && v.Modified.UnixMilli() <= at {
 				return true
 			}
 		}
@@ -231,7 +242,7 @@ func (h *hearing) passed() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.heard, h.before = map[s3.Removal]time.Time{}, h.heard
+	h.heard, h.before = map[removalHash]int64{}, h.heard
 }
 
 // known returns what may be removed from the copy: what clients were heard to remove, and what a person released.

@@ -2,6 +2,9 @@ package minio
 
 import (
 	"context"
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,4 +127,48 @@ func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
 			t.Error("what it reports is not heard")
 		}
 	})
+}
+
+// TestWhatIsHeardTakesLittleMemory, however long the keys are, and what exceeds it is not known to be removed.
+func TestWhatIsHeardTakesLittleMemory(t *testing.T) {
+	heap := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	h := &hearing{heard: map[removalHash]int64{}}
+	at, long, before := time.Now(), strings.Repeat("x", 1000), heap()
+	take := func(i int, at time.Time) {
+		h.take(s3.Removal{Bucket: "bucket", Key: fmt.Sprint(long, i), ID: s3.NullVersion, At: at})
+	}
+	removed := func(i int, at time.Time) bool {
+		return h.removed("bucket", s3.Version{Key: fmt.Sprint(long, i), ID: s3.NullVersion, Modified: at})
+	}
+	for range 2 {
+		h.passed()
+		for i := range maxHeard + 1 {
+			take(i, at)
+		}
+	}
+	if took := heap() - before; took > 24<<20 {
+		t.Errorf("it takes %d MiB", took>>20)
+	}
+	if !removed(maxHeard-1, at) || removed(maxHeard, at) {
+		t.Error("not as many are known as shall be")
+	}
+	take(0, at.Add(time.Minute)) // also when there is no room for others
+	take(0, at)
+	if !removed(0, at.Add(time.Minute)) || removed(0, at.Add(2*time.Minute)) {
+		t.Error("it is not the last removal that counts")
+	}
+}
+
+// TestARemovalOfNothingIsNoProof: what was not there may have been lost.
+func TestARemovalOfNothingIsNoProof(t *testing.T) {
+	h := &hearing{heard: map[removalHash]int64{}}
+	h.take(s3.Removal{Bucket: "bucket", Key: "key", ID: s3.NullVersion, At: time.Now(), Nothing: true})
+	if h.removed("bucket", s3.Version{Key: "key", ID: s3.NullVersion, Modified: time.Now().Add(-time.Hour)}) {
+		t.Error("it counts")
+	}
 }

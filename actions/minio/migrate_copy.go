@@ -52,7 +52,7 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	}
 	defer both.close()
 	if _, err := both.prepare(ctx); err != nil { // there may be new buckets since
-		return nil, err
+		return nil, waiting(err)
 	}
 	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), told: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
 	var result replica.Result

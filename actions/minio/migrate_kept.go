@@ -2,6 +2,7 @@ package minio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 
 const (
 	// asideBucket has on the highly available MinIO what the single one lacks though nobody was heard to remove it. No
-	// migration looks at it.
+	// migration looks at it, unless a client made it.
 	asideBucket = "ekco-set-aside"
 	// mostAside is how many versions are set aside without a person's word.
 	mostAside = 20
@@ -38,23 +39,38 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 		a.state.Lost = journal.MinioFound{}
 		return nil
 	}
-	if buckets || len(users) > 0 || kept.Count+len(a.state.Aside) > mostAside {
-		slices.Sort(names)
-		names = names[:min(len(names), replica.MaxNames)]
-		a.state.Lost = journal.MinioFound{Count: kept.Count + len(users), Names: names, At: time.Now().UTC(), Store: both.id}
-		return &actions.UnfinishedError{Left: lostText(a.state.Lost, a.step.Action), Waits: true}
+	aside := slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.state.Aside, names))))
+	if buckets || len(users) > 0 || kept.Count > len(kept.Items) || len(aside) > mostAside {
+		return a.loses(both, kept.Count+len(users), names)
 	}
-	a.state.Aside = append(slices.Clone(a.state.Aside), names...)
+	a.state.Aside = aside
 	if err := a.note(ctx); err != nil {
 		return err
 	}
 	a.step.Log.Warn("the single MinIO lacks something that no client was heard to remove; it is set aside on ha-minio", "bucket", asideBucket, "names", names)
+	var stays []string
 	for _, item := range kept.Items {
-		if err := both.putAside(ctx, item); err != nil {
+		switch err := both.putAside(ctx, item); {
+		case errors.As(err, new(s3.Refusal)), errors.Is(err, s3.ErrTaken), errors.Is(err, s3.ErrLocked):
+			a.step.Log.Warn("it cannot be set aside", "name", item.String(), "error", err)
+			stays = append(stays, item.String())
+		case err != nil:
 			return err
 		}
 	}
+	if len(stays) > 0 {
+		a.state.Aside = slices.DeleteFunc(aside, func(name string) bool { return slices.Contains(stays, name) })
+		return a.loses(both, len(stays), stays)
+	}
 	return nil
+}
+
+// loses leaves it to a person what is on the highly available MinIO alone.
+func (a *attempt) loses(both sides, count int, names []string) error {
+	slices.Sort(names)
+	names = names[:min(len(names), replica.MaxNames)]
+	a.state.Lost = journal.MinioFound{Count: count, Names: names, At: time.Now().UTC(), Store: both.id}
+	return &actions.UnfinishedError{Left: lostText(a.state.Lost, a.step.Action), Waits: true}
 }
 
 // heardSince removes versions of which an event came after the pass had asked, and returns the rest.
@@ -67,7 +83,10 @@ func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.
 			rest.Items = append(rest.Items, item)
 			continue
 		}
-		if err := s.target.Remove(ctx, item.Bucket, item.Version); err != nil {
+		if err := s.target.Remove(ctx, item.Bucket, item.Version); errors.Is(err, s3.ErrLocked) {
+			rest.Items = append(rest.Items, item)
+			continue
+		} else if err != nil {
 			return rest, err
 		}
 		rest.Count--

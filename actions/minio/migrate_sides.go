@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,11 +193,27 @@ type fenced struct {
 // adds is how old an answer may be for what only adds.
 const adds = time.Second
 
-// Buckets leaves out what is set aside: it is on the target alone.
+// Buckets leaves out what EKCO set aside: it is on the target alone.
 func (f *fenced) Buckets(ctx context.Context) ([]string, error) {
 	all, err := f.Store.Buckets(ctx)
-	return slices.DeleteFunc(all, func(bucket string) bool { return bucket == asideBucket }), err
+	if err != nil || !slices.Contains(all, asideBucket) {
+		return all, err
+	}
+	own, err := f.hasAside(ctx)
+	return slices.DeleteFunc(all, func(bucket string) bool { return own && bucket == asideBucket }), err
 }
+
+// hasAside reports whether there is a bucket with what EKCO set aside, and not one of clients with its name.
+func (f *fenced) hasAside(ctx context.Context) (bool, error) {
+	settings, err := f.Settings(ctx, asideBucket)
+	if errors.Is(err, s3.ErrGone) {
+		return false, nil
+	}
+	return s3.IsAside(settings), err
+}
+
+// errAside keeps a client's objects from being mixed with what was set aside.
+var errAside = fmt.Errorf("the single MinIO has a bucket %[1]s, and so has ha-minio, with what EKCO set aside there; rename the client's bucket, or move what is in that of ha-minio to another bucket and delete %[1]s there", asideBucket)
 
 // guarded changes the target if it still may be.
 func (f *fenced) guarded(ctx context.Context, atMost time.Duration, change func() error) error {
@@ -207,6 +224,11 @@ func (f *fenced) guarded(ctx context.Context, atMost time.Duration, change func(
 }
 
 func (f *fenced) CreateBucket(ctx context.Context, bucket string, locked bool) error {
+	if bucket == asideBucket {
+		if own, err := f.hasAside(ctx); err != nil || own {
+			return cmp.Or(err, errAside)
+		}
+	}
 	return f.guarded(ctx, adds, func() error { return f.Store.CreateBucket(ctx, bucket, locked) })
 }
 

@@ -122,13 +122,108 @@ func TestALittleThatNobodyWasHeardToRemoveIsSetAside(t *testing.T) {
 		b.Hang(false)
 		b.ends(r, handedOver)
 		has := b.Target.Dump()
-		if !strings.Contains(has, asideBucket) || !strings.Contains(has, `"plain/lost/null"`) || strings.Contains(has, `"lost"`) || strings.Contains(has, "removed") {
+		if !strings.Contains(has, asideBucket) || !strings.Contains(has, `"plain/lost/null-`) || strings.Contains(has, `"lost"`) || strings.Contains(has, "removed") {
 			t.Errorf("it has\n%s", has)
 		}
 		if story := strings.Join(w.Story(), "\n"); !strings.Contains(story, "warned MinioStillServed: the single MinIO lacks 1 version") {
 			t.Errorf("nobody is told:\n%s", story)
 		}
 	})
+}
+
+// TestAClientsBucketWithTheNameIsCopied, and nothing is set aside there.
+func TestAClientsBucketWithTheNameIsCopied(t *testing.T) {
+	for name, handed := range map[string]bool{"copied": false, "handed over": true} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Source.AddBucket(asideBucket, nil)
+				for i := range 120 {
+					b.Source.Write(asideBucket, fmt.Sprint("theirs-", i), "text", s3.Attributes{}, time.Now())
+				}
+				if handed {
+					b.copied()
+					b.Point(toHA)
+				}
+				b.asks()
+				b.start().End()
+				if has := b.Target.Dump(); b.Object(minio.DeploymentRef(miniosim.Namespace)) != nil || has != b.Source.Dump() {
+					t.Errorf("%s, and ha-minio has\n%s", b.LastLine(), has)
+				}
+			})
+		})
+	}
+}
+
+// TestAClientsBucketIsNotMixedWithWhatWasSetAside: it waits until one of both has another name.
+func TestAClientsBucketIsNotMixedWithWhatWasSetAside(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Target.AddBucket(plain, nil)
+		v := b.Target.Write(plain, "lost", "text", s3.Attributes{}, time.Now())
+		if err := b.Target.SetAside(w.T.Context(), plain, v, asideBucket); err != nil {
+			t.Fatal(err)
+		}
+		b.Target.DropBucket(plain)
+		b.Source.AddBucket(asideBucket, nil)
+		b.Source.Write(asideBucket, "theirs", "text", s3.Attributes{}, time.Now())
+		b.asks()
+		r := b.start()
+		b.held(journal.StepPrepareMinio, journal.HoldNextAttempt, errAside.Error())
+		b.Pass(6 * time.Hour)
+		if has := b.Target.Dump(); strings.Contains(has, "theirs") || !strings.Contains(has, "plain/lost/null-") || b.Record().Stalled != nil {
+			t.Errorf("%+v, and ha-minio has\n%s", b.Record().Stalled, has)
+		}
+		b.Source.DropBucket(asideBucket)
+		b.Retry(r)
+		b.ends(r, handedOver)
+	})
+}
+
+// TestWhatCannotBeSetAsideIsNamed, and a person decides.
+func TestWhatCannotBeSetAsideIsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		key        string
+		attributes s3.Attributes
+		taken      bool
+	}{
+		"a long key":            {key: strings.Repeat("x", 1015)},
+		"a locked version":      {key: "lost", attributes: s3.Attributes{LegalHold: true}},
+		"a client's own bucket": {key: "lost", taken: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				if test.taken {
+					b.Source.AddBucket(asideBucket, nil)
+				}
+				b.Source.Write(plain, test.key, "text", test.attributes, time.Now())
+				b.Source.Write(plain, "moved", "text", s3.Attributes{}, time.Now())
+				b.Hang(true)
+				b.asks()
+				r := b.start()
+				b.comes("noted cut-over")
+				b.Source.Lose(plain, test.key, s3.NullVersion)
+				b.Source.Lose(plain, "moved", s3.NullVersion)
+				b.Hang(false)
+				b.held(journal.StepCutOverMinio, MinioSourceKept, "object plain/"+test.key+" (null, ")
+				b.backs()
+				if named := b.cut().Lost.Count; named != 1 && !test.taken || !strings.Contains(b.Target.Dump(), `"`+test.key+`"`) || len(b.cut().Aside)+named != 2 {
+					t.Errorf("on record is %+v, and ha-minio has\n%s", b.cut(), b.Target.Dump())
+				}
+				b.force(r)
+				if test.attributes.LegalHold {
+					b.held(journal.StepCutOverMinio, MinioCarriedOver, "object plain/lost (null")
+					b.force(r)
+				}
+				r.End()
+				has := b.Target.Dump()
+				if b.Object(minio.DeploymentRef(miniosim.Namespace)) != nil || strings.Contains(has, `"`+test.key+`"`) != test.attributes.LegalHold || strings.Contains(has, `"moved"`) {
+					t.Errorf("%s, and ha-minio has\n%s", b.LastLine(), has)
+				}
+			})
+		})
+	}
 }
 
 // TestRemovalsAreHeardForAsLongAsACopyTakes: connections end, and a step may take hours.

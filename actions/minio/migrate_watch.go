@@ -80,7 +80,7 @@ func isElsewhere(err error) bool {
 // waiting makes of what only others can change something that is waited for: it is no
 // failure, and the preflights, which come next, hold it for its reason.
 func waiting(err error) error {
-	if _, full := errors.AsType[noRoomError](err); full || isElsewhere(err) {
+	if _, full := errors.AsType[noRoomError](err); full || isElsewhere(err) || errors.Is(err, errAside) {
 		return &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
 	return err

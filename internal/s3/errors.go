@@ -28,6 +28,8 @@ var (
 	ErrDenied = errors.New("the server refuses the credentials")
 	// ErrFull: the server has no room for the object.
 	ErrFull = errors.New("the server has no room left")
+	// ErrTaken: a client has a bucket of that name.
+	ErrTaken = errors.New("a client has a bucket of that name")
 	// ErrHealing: the server makes a pass of healing already, which somebody else began, or an
 	// EKCO that was killed.
 	ErrHealing = errors.New("it makes a pass already that another client began")

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -132,13 +133,49 @@ func (c *Client) Remove(ctx context.Context, bucket string, v Version) error {
 	return err
 }
 
+// asideTags mark a bucket that [Client.SetAside] made.
+const (
+	asideKey  = "ekco-set-aside"
+	asideTags = "<Tagging><TagSet><Tag><Key>" + asideKey + "</Key><Value>true</Value></Tag></TagSet></Tagging>"
+)
+
+// MaxKey is how many bytes a key can have.
+const MaxKey = 1024
+
+// IsAside reports whether these are the settings of a bucket that [Client.SetAside] made.
+func IsAside(settings Settings) bool {
+	return strings.Contains(settings[BucketTags], "<Key>"+asideKey+"</Key>")
+}
+
+// AsideName is the key of what is set aside. It differs also between versions without an id of their own.
+func AsideName(bucket string, v Version) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", v.Key, v.ID, v.Modified.UnixMilli()))
+	return fmt.Sprintf("%s/%s/%s-%x", bucket, strings.TrimRight(v.Key, "/"), v.ID, sum[:4])
+}
+
 // SetAside stores a copy of a version in another bucket of the same server, which it creates. A delete marker has
-// nothing to be copied.
+// nothing to be copied. It returns [ErrTaken] if a client has a bucket of that name.
 func (c *Client) SetAside(ctx context.Context, bucket string, v Version, to string) error {
-	if err := c.CreateBucket(ctx, to, false); err != nil || v.DeleteMarker {
+	switch has, err := c.Settings(ctx, to); {
+	case errors.Is(err, ErrGone):
+		if err := c.CreateBucket(ctx, to, false); err != nil {
+			return err
+		}
+		if err := c.Set(ctx, to, BucketTags, asideTags); err != nil {
+			return err
+		}
+	case err != nil:
 		return err
+	case !IsAside(has):
+		return failed("set aside object", bucket, v.Key, fmt.Errorf("%w: %s", ErrTaken, to))
 	}
-	name := bucket + "/" + strings.TrimRight(v.Key, "/") + "/" + v.ID
+	name := AsideName(bucket, v)
+	switch {
+	case v.DeleteMarker:
+		return nil
+	case len(name) > MaxKey:
+		return failed("set aside object", bucket, v.Key, refused{minio.ErrorResponse{Message: "its key is too long for that"}})
+	}
 	_, err := c.core.ComposeObject(ctx, minio.CopyDestOptions{Bucket: to, Object: name}, minio.CopySrcOptions{Bucket: bucket, Object: v.Key, VersionID: v.ID})
 	if err != nil {
 		return failed("set aside object", bucket, v.Key, err)

@@ -2,6 +2,7 @@ package miniotest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -15,8 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/test/await"
 )
 
-// TestAServerReportsWhatClientsRemove, and what is set aside can be read. A delete marker that is created is not
-// reported as a removal.
+// TestAServerReportsWhatClientsRemove. A delete marker that is created is not reported as a removal.
 func TestAServerReportsWhatClientsRemove(t *testing.T) {
 	t.Parallel()
 	source := newSide(t, 1)
@@ -58,13 +58,8 @@ func TestAServerReportsWhatClientsRemove(t *testing.T) {
 	echoed("connected")
 	const key = "a b+c%20/ü&x=y"
 	source.put(t, "plain", key, "x", minio.PutObjectOptions{})
-	source.put(t, "plain", "kept", "content", minio.PutObjectOptions{})
 	source.put(t, "versioned", "key", "first", minio.PutObjectOptions{})
 	source.put(t, "versioned", "key", "second", minio.PutObjectOptions{})
-	kept, err := source.VersionsOf(t.Context(), "plain", "kept")
-	if err != nil {
-		t.Fatal(err)
-	}
 	versions, err := source.VersionsOf(t.Context(), "versioned", "key")
 	if err != nil || len(versions) != 2 {
 		t.Fatal(versions, err)
@@ -88,11 +83,51 @@ func TestAServerReportsWhatClientsRemove(t *testing.T) {
 	if len(heard) != len(want) {
 		t.Errorf("heard is %+v", heard)
 	}
-	if err := source.SetAside(t.Context(), "plain", kept[0], "aside"); err != nil {
+}
+
+// TestVersionsAreSetAsideInABucketOfEKCOs: each under a name of its own, and in none that a client made.
+func TestVersionsAreSetAsideInABucketOfEKCOs(t *testing.T) {
+	t.Parallel()
+	store := newSide(t, 1)
+	store.bucket(t, "plain")
+	store.bucket(t, "taken")
+	if err := store.app.MakeBucket(t.Context(), "locked", minio.MakeBucketOptions{ObjectLocking: true}); err != nil {
 		t.Fatal(err)
 	}
-	aside, err := source.VersionsOf(t.Context(), "aside", "plain/kept/null")
-	if err != nil || len(aside) != 1 || aside[0].Size != kept[0].Size {
-		t.Errorf("set aside is %+v, %v", aside, err)
+	only := func(bucket, key string) s3.Version {
+		t.Helper()
+		versions, err := store.VersionsOf(t.Context(), bucket, key)
+		if err != nil || len(versions) != 1 {
+			t.Fatal(versions, err)
+		}
+		return versions[0]
+	}
+	for _, content := range []string{"first", "second", "second"} {
+		store.put(t, "plain", "key", content, minio.PutObjectOptions{})
+		v := only("plain", "key")
+		for range 2 {
+			if err := store.SetAside(t.Context(), "plain", v, "aside"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := store.content(t, "aside", only("aside", s3.AsideName("plain", v)).Key, ""); got != content {
+			t.Errorf("set aside is %q instead of %q", got, content)
+		}
+	}
+	settings, err := store.Settings(t.Context(), "aside")
+	if listed := someOf(t, store, "aside", 10); err != nil || !s3.IsAside(settings) || len(listed) != 3 {
+		t.Errorf("%v, %v, and set aside is %v", err, settings, listed)
+	}
+	if err := store.SetAside(t.Context(), "plain", only("plain", "key"), "taken"); !errors.Is(err, s3.ErrTaken) {
+		t.Errorf("in a client's bucket: %v", err)
+	}
+	long := strings.Repeat(strings.Repeat("x", 200)+"/", 5) + "key"
+	store.put(t, "plain", long, "content", minio.PutObjectOptions{})
+	if err := store.SetAside(t.Context(), "plain", only("plain", long), "aside"); !errors.As(err, new(s3.Refusal)) {
+		t.Errorf("a long key: %v", err)
+	}
+	store.put(t, "locked", "key", "content", minio.PutObjectOptions{LegalHold: minio.LegalHoldEnabled, SendContentMd5: true})
+	if err := store.Remove(t.Context(), "locked", only("locked", "key")); !errors.Is(err, s3.ErrLocked) {
+		t.Errorf("a locked version: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 type Result struct {
 	Progress
 	// NotCarried are versions that nobody can copy without a key that the server
-	// does not have, or the target does not accept as they are.
+	// does not have, or the target does not accept as they are, or does not remove as they are locked.
 	NotCarried Names
 	// Kept is what the source lacks, and was not removed as [Options.Removed] does not know of it.
 	Kept Kept
@@ -356,7 +356,10 @@ func (r *run) remove(ctx context.Context, bucket string, v s3.Version) error {
 			return err
 		}
 	}
-	if err := r.target.Remove(ctx, bucket, v); err != nil {
+	if err := r.target.Remove(ctx, bucket, v); errors.Is(err, s3.ErrLocked) {
+		r.tracker.notCarried(bucket, v)
+		return nil
+	} else if err != nil {
 		return err
 	}
 	r.tracker.count(func(p *Progress) { p.Removed++ })

@@ -182,6 +182,9 @@ func (s *Store) Remove(ctx context.Context, name string, v s3.Version) error {
 		if err != nil {
 			return false, err
 		}
+		if one, err := s.version(name, v); err == nil && one.Attributes != nil && one.Attributes.LegalHold {
+			return false, s3.ErrLocked
+		}
 		return b.remove(v.Key, v.ID), nil
 	})
 }
@@ -190,15 +193,28 @@ func (s *Store) Remove(ctx context.Context, name string, v s3.Version) error {
 func (s *Store) SetAside(ctx context.Context, name string, v s3.Version, to string) error {
 	return s.do(ctx, "set-aside "+name+"/"+v.Key, func() (bool, error) {
 		if s.buckets[to] == nil {
-			s.buckets[to] = &bucket{settings: make(s3.Settings), objects: make(map[string][]stored)}
+			s.buckets[to] = &bucket{settings: s3.Settings{s3.BucketTags: "<Key>" + to + "</Key>"}, objects: make(map[string][]stored)}
+		}
+		if !s3.IsAside(s.buckets[to].settings) {
+			return false, s3.ErrTaken
 		}
 		one, err := s.version(name, v)
 		if err != nil || v.DeleteMarker {
 			return false, err
 		}
 		kept := *one
-		kept.Key, kept.ID = name+"/"+v.Key+"/"+v.ID, s3.NullVersion
+		kept.Key, kept.ID = s3.AsideName(name, v), s3.NullVersion
+		if len(kept.Key) > s3.MaxKey {
+			return false, refusal("KeyTooLongError")
+		}
 		s.buckets[to].insert(kept)
 		return true, nil
 	})
 }
+
+// refusal is a request that is refused for what it is.
+type refusal string
+
+// Error and Reason implement [s3.Refusal].
+func (r refusal) Error() string  { return string(r) }
+func (r refusal) Reason() string { return string(r) }

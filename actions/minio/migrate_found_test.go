@@ -85,7 +85,7 @@ func besides(attributes s3.Attributes) func(b *duo) {
 		if len(attributes.Headers) > 0 { // they are of a write, not set later
 			b.Source.DeleteVersion(kept, v.Key, v.ID)
 			content := "text 2"
-			if err := b.Source.Put(b.T.Context(), kept, v, strings.NewReader(content), false); err != nil {
+			if err := b.Source.Put(b.T.Context(), kept, v, nil, strings.NewReader(content), false); err != nil {
 				b.T.Fatal(err)
 			}
 			return

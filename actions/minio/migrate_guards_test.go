@@ -68,7 +68,7 @@ func TestNothingIsRemovedFromWhatServes(t *testing.T) {
 			t.Errorf("removed: %v", err)
 		}
 		w.Pass(2 * time.Second)
-		if err := both.target.Put(w.T.Context(), plain, v, strings.NewReader("by a client"), false); !errors.Is(err, errServes) {
+		if err := both.target.Put(w.T.Context(), plain, v, nil, strings.NewReader("by a client"), false); !errors.Is(err, errServes) {
 			t.Errorf("put: %v", err)
 		}
 		if !strings.Contains(b.Target.Dump(), "by a client") {

@@ -355,3 +355,37 @@ func TestATrailEndsWhereTheSelectorWasSet(t *testing.T) {
 		t.Error("without a trail the version alone counts")
 	}
 }
+
+// TestAPutOnItsWayReplacesNothingOfAClient that came to ha-minio by a person's switch.
+func TestAPutOnItsWayReplacesNothingOfAClient(t *testing.T) {
+	for name, there := range map[string]bool{"new": false, "there": true} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				if there {
+					b.Source.Write(plain, "hot", "first", s3.Attributes{}, time.Now())
+				}
+				b.Cordon("a", true)
+				b.asks()
+				r := b.start()
+				b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+				b.Source.Write(plain, "hot", "second", s3.Attributes{}, time.Now())
+				once := sync.OnceFunc(func() {
+					b.lead(minio.App)
+					b.Target.Write(plain, "hot", "a client's", s3.Attributes{}, time.Now())
+				})
+				b.Target.BeforeEffect = func(effect string) {
+					if effect == "put "+plain+"/hot" {
+						once()
+					}
+				}
+				b.Cordon("a", false)
+				b.Pass(time.Hour)
+				if has := b.Target.Dump(); !strings.Contains(has, "a client's") || b.ServiceLeads() != minio.App || b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
+					t.Errorf("%s, and ha-minio has\n%s", b.LastLine(), has)
+				}
+				r.Halt()
+			})
+		})
+	}
+}

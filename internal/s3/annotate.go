@@ -35,13 +35,13 @@ func (r *Retention) Equal(other *Retention) bool {
 
 func (c *Client) tag(ctx context.Context, bucket string, v Version) error {
 	if len(v.Attributes.Tags) == 0 {
-		return c.core.RemoveObjectTagging(ctx, bucket, v.Key, minio.RemoveObjectTaggingOptions{VersionID: v.ID})
+		return c.once.RemoveObjectTagging(ctx, bucket, v.Key, minio.RemoveObjectTaggingOptions{VersionID: v.ID})
 	}
 	set, err := tags.NewTags(v.Attributes.Tags, true)
 	if err != nil {
 		return err
 	}
-	return c.core.PutObjectTagging(ctx, bucket, v.Key, set, minio.PutObjectTaggingOptions{VersionID: v.ID})
+	return c.once.PutObjectTagging(ctx, bucket, v.Key, set, minio.PutObjectTaggingOptions{VersionID: v.ID})
 }
 
 func (c *Client) retain(ctx context.Context, bucket string, v Version) error {
@@ -54,7 +54,7 @@ func (c *Client) retain(ctx context.Context, bucket string, v Version) error {
 		mode := minio.RetentionMode(retention.Mode)
 		options.Mode, options.RetainUntilDate = &mode, &retention.Until
 	}
-	return c.core.PutObjectRetention(ctx, bucket, v.Key, options)
+	return c.once.PutObjectRetention(ctx, bucket, v.Key, options)
 }
 
 func (c *Client) hold(ctx context.Context, bucket string, v Version) error {
@@ -62,5 +62,5 @@ func (c *Client) hold(ctx context.Context, bucket string, v Version) error {
 	if v.Attributes.LegalHold {
 		status = minio.LegalHoldEnabled
 	}
-	return c.core.PutObjectLegalHold(ctx, bucket, v.Key, minio.PutObjectLegalHoldOptions{VersionID: v.ID, Status: &status})
+	return c.once.PutObjectLegalHold(ctx, bucket, v.Key, minio.PutObjectLegalHoldOptions{VersionID: v.ID, Status: &status})
 }

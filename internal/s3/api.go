@@ -112,15 +112,17 @@ type Target interface {
 	// Put stores a version with its id, time of modification, ETag and attributes.
 	// It may return ErrExists when a version with that id and ETag is there. The
 	// content is compared with the ETag, unless unchecked is set, which is for what
-	// has an ETag that is no checksum.
-	Put(ctx context.Context, bucket string, v Version, content io.Reader, unchecked bool) error
+	// has an ETag that is no checksum. Old is the version with its id that was seen,
+	// nil for none. What has no id of its own replaces nothing else: then ErrExists
+	// is returned, too.
+	Put(ctx context.Context, bucket string, v Version, old *Version, content io.Reader, unchecked bool) error
 	// Begin begins the upload of a version in parts. After a crash the upload
 	// stays; the server removes it some day.
 	Begin(ctx context.Context, bucket string, v Version) (upload string, err error)
 	// PutPart stores a part; all but the last are of at least 5 MiB.
 	PutPart(ctx context.Context, bucket string, v Version, upload string, number int, content io.Reader, size int64) (Part, error)
-	// Complete makes a version of all parts.
-	Complete(ctx context.Context, bucket string, v Version, upload string, parts []Part) error
+	// Complete makes a version of all parts, in place of an old one as Put does.
+	Complete(ctx context.Context, bucket string, v Version, old *Version, upload string, parts []Part) error
 	// Abort removes an upload that was not completed.
 	Abort(ctx context.Context, bucket string, v Version, upload string) error
 	// PutMarker stores a delete marker with its id and time.
@@ -128,6 +130,7 @@ type Target interface {
 	// Annotate makes tags, retention and legal hold of a stored version, which are
 	// as in old, those of v.
 	Annotate(ctx context.Context, bucket string, v Version, old Attributes) error
-	// Remove removes a version for good. That it is gone is success.
+	// Remove removes a version for good. That it is gone is success. It is asked for
+	// once, as PutMarker and Annotate are: nobody else may have changed it in between.
 	Remove(ctx context.Context, bucket string, v Version) error
 }

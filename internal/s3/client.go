@@ -54,9 +54,10 @@ type Options struct {
 
 // Client speaks to a store. It is a [Source] and a [Target].
 type Client struct {
-	endpoint  Endpoint
-	core      *minio.Core
-	transport *http.Transport
+	endpoint Endpoint
+	// once sends each request once, as what it changes may be a client's the next time.
+	core, once *minio.Core
+	transport  *http.Transport
 	// region is that of the server, once it has named it.
 	region atomic.Value
 }
@@ -69,17 +70,21 @@ func NewClient(endpoint Endpoint, options Options) (*Client, error) {
 		options.Stall = DefaultStall
 	}
 	transport := newTransport(options.Stall, append([]string{endpoint.Address}, options.Others...))
-	core, err := minio.NewCore(endpoint.Address, &minio.Options{
-		Creds:        credentials.NewStaticV4(endpoint.AccessKey, endpoint.SecretKey, ""),
-		Secure:       endpoint.TLS,
-		Transport:    transport,
-		BucketLookup: minio.BucketLookupPath,
-		MaxRetries:   retries,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", endpoint, err)
+	c := &Client{endpoint: endpoint, transport: transport}
+	for core, attempts := range map[**minio.Core]int{&c.core: retries, &c.once: 1} {
+		var err error
+		*core, err = minio.NewCore(endpoint.Address, &minio.Options{
+			Creds:        credentials.NewStaticV4(endpoint.AccessKey, endpoint.SecretKey, ""),
+			Secure:       endpoint.TLS,
+			Transport:    transport,
+			BucketLookup: minio.BucketLookupPath,
+			MaxRetries:   attempts,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("make a client of %s: %w", endpoint, err)
+		}
 	}
-	return &Client{endpoint: endpoint, core: core, transport: transport}, nil
+	return c, nil
 }
 
 // retries is how often minio-go sends a request without a body before the error

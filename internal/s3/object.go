@@ -45,8 +45,9 @@ func (c *Client) Open(ctx context.Context, bucket string, v Version, offset, len
 }
 
 // Put implements [Target].
-func (c *Client) Put(ctx context.Context, bucket string, v Version, content io.Reader, unchecked bool) error {
+func (c *Client) Put(ctx context.Context, bucket string, v Version, old *Version, content io.Reader, unchecked bool) error {
 	options, md5 := putOptions(v), ""
+	replaceOnly(&options, v, old)
 	if sum, err := hex.DecodeString(v.ETag); err == nil && !unchecked {
 		// The ETag will be this one by itself. Told so, the server would first look
 		// whether it has the version, with a question to all its drives.
@@ -56,6 +57,18 @@ func (c *Client) Put(ctx context.Context, bucket string, v Version, content io.R
 	}
 	_, err := c.core.PutObject(ctx, bucket, v.Key, content, v.Size, md5, "", options)
 	return written("store object", bucket, v.Key, err)
+}
+
+// replaceOnly has a server replace nothing but the old version: a client may have written another one of the same id.
+// Servers cannot do so when they remove one.
+func replaceOnly(options *minio.PutObjectOptions, v Version, old *Version) {
+	switch {
+	case v.ID != NullVersion:
+	case old == nil:
+		options.SetMatchETagExcept("*")
+	default:
+		options.SetMatchETag(old.ETag)
+	}
 }
 
 // written explains why a version was not stored.
@@ -90,7 +103,7 @@ func (c *Client) PutPart(ctx context.Context, bucket string, v Version, upload s
 }
 
 // Complete implements [Target].
-func (c *Client) Complete(ctx context.Context, bucket string, v Version, upload string, parts []Part) error {
+func (c *Client) Complete(ctx context.Context, bucket string, v Version, old *Version, upload string, parts []Part) error {
 	complete := make([]minio.CompletePart, len(parts))
 	for i, part := range parts {
 		complete[i] = minio.CompletePart{PartNumber: part.Number, ETag: part.ETag}
@@ -99,6 +112,7 @@ func (c *Client) Complete(ctx context.Context, bucket string, v Version, upload 
 	options := minio.PutObjectOptions{Internal: minio.AdvancedPutOptions{
 		SourceETag: v.ETag, SourceMTime: v.Modified, ReplicationRequest: true,
 	}}
+	replaceOnly(&options, v, old)
 	_, err := c.core.CompleteMultipartUpload(ctx, bucket, v.Key, upload, complete, options)
 	return written("complete object", bucket, v.Key, err)
 }
@@ -114,7 +128,7 @@ func (c *Client) Abort(ctx context.Context, bucket string, v Version, upload str
 
 // PutMarker implements [Target].
 func (c *Client) PutMarker(ctx context.Context, bucket string, v Version) error {
-	err := c.core.RemoveObject(ctx, bucket, v.Key, minio.RemoveObjectOptions{
+	err := c.once.RemoveObject(ctx, bucket, v.Key, minio.RemoveObjectOptions{
 		VersionID: v.ID,
 		Internal:  minio.AdvancedRemoveOptions{ReplicationDeleteMarker: true, ReplicationMTime: v.Modified, ReplicationRequest: true},
 	})
@@ -123,7 +137,7 @@ func (c *Client) PutMarker(ctx context.Context, bucket string, v Version) error 
 
 // Remove implements [Target].
 func (c *Client) Remove(ctx context.Context, bucket string, v Version) error {
-	err := c.core.RemoveObject(ctx, bucket, v.Key, minio.RemoveObjectOptions{
+	err := c.once.RemoveObject(ctx, bucket, v.Key, minio.RemoveObjectOptions{
 		VersionID: v.ID, GovernanceBypass: true,
 		Internal: minio.AdvancedRemoveOptions{ReplicationRequest: true},
 	})

@@ -73,3 +73,32 @@ func TestWhatIsSentGoesNowhereElse(t *testing.T) {
 		t.Error("a proxy of the environment sees all")
 	}
 }
+
+// TestWhatChangesAVersionIsAskedForOnce: who tries again must ask first where clients write by now.
+func TestWhatChangesAVersionIsAskedForOnce(t *testing.T) {
+	var asked atomic.Int32
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // where the bucket is
+			_, _ = w.Write([]byte("<LocationConstraint/>"))
+			return
+		}
+		asked.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer busy.Close()
+	client, err := NewClient(Endpoint{Address: strings.TrimPrefix(busy.URL, "http://")}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	v := Version{Key: "key", ID: NullVersion, Attributes: &Attributes{Tags: map[string]string{"a": "b"}, LegalHold: true}}
+	for name, change := range map[string]func() error{
+		"remove":   func() error { return client.Remove(t.Context(), "bucket", v) },
+		"mark":     func() error { return client.PutMarker(t.Context(), "bucket", v) },
+		"annotate": func() error { return client.Annotate(t.Context(), "bucket", v, Attributes{Tags: v.Attributes.Tags}) },
+	} {
+		if asked.Store(0); change() == nil || asked.Load() != 1 {
+			t.Errorf("%s: asked %d times", name, asked.Load())
+		}
+	}
+}

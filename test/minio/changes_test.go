@@ -126,10 +126,10 @@ func TestAComparisonFindsContentThatIsNotTheSame(t *testing.T) {
 		if _, err := replica.Prepare(t.Context(), source, target); err != nil {
 			t.Fatal(err)
 		}
-		if err := target.Put(t.Context(), "bucket", v, strings.NewReader("CONTENT"), false); !errors.Is(err, s3.ErrDigest) {
+		if err := target.Put(t.Context(), "bucket", v, nil, strings.NewReader("CONTENT"), false); !errors.Is(err, s3.ErrDigest) {
 			t.Errorf("other content is stored: %v", err)
 		}
-		if err := target.Put(t.Context(), "bucket", v, strings.NewReader("CONTENT"), true); err != nil {
+		if err := target.Put(t.Context(), "bucket", v, nil, strings.NewReader("CONTENT"), true); err != nil {
 			t.Fatal(err)
 		}
 	}

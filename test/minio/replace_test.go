@@ -1,11 +1,13 @@
 package miniotest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/encrypt"
 
+	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
 )
 
@@ -35,4 +37,50 @@ func TestMetadataThatIsRewrittenInPlaceIsCopied(t *testing.T) {
 	if again := copied(t, source, target, options); again.Changes() != 0 {
 		t.Errorf("a second pass changed something: %+v", again)
 	}
+}
+
+// TestAClientsVersionIsNotReplaced that has no id of its own: EKCO saw another one, or none. What EKCO saw is replaced,
+// also where the server encrypts it, and versions with ids stay side by side.
+func TestAClientsVersionIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	source, target := newSide(t, 1, withKeys), newSide(t, 1, withKeys)
+	source.bucket(t, "bucket")
+	target.bucket(t, "bucket")
+	options := replica.Options{PartSize: 5 << 20}
+	for name, size := range map[string]int{"small": 1, "large": 11 << 16} {
+		for kind, sse := range map[string]encrypt.ServerSide{"plain": nil, "encrypted": encrypt.NewSSE()} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				key := kind + " " + name
+				write := func(s side, content string) s3.Version {
+					t.Helper()
+					s.put(t, "bucket", key, strings.Repeat(content, size), minio.PutObjectOptions{ServerSideEncryption: sse, PartSize: 5 << 20})
+					versions, err := s.VersionsOf(t.Context(), "bucket", key)
+					if err != nil || len(versions) != 1 {
+						t.Fatal(versions, err)
+					}
+					return versions[0]
+				}
+				v := write(source, "of the source...")
+				// A pass lists both sides before it stores anything.
+				meanwhile := &opening{side: source, at: 1, do: func() { write(target, "of a client.....") }}
+				for range 2 { // without one on the target, and with one
+					meanwhile.n.Store(0)
+					if _, err := replica.Pass(t.Context(), meanwhile, target, options); err != nil {
+						t.Fatal(err)
+					}
+					if got := target.content(t, "bucket", key, ""); !strings.HasPrefix(got, "of a client") {
+						t.Errorf("%s is replaced by %.16q", key, got)
+					}
+					write(target, "as it was before")
+				}
+				if result := copied(t, source, target, options); result.Copied != 1 {
+					t.Errorf("%+v", result)
+				}
+				if got := target.content(t, "bucket", key, ""); !strings.HasPrefix(got, "of the source") {
+					t.Errorf("%s %s stays %.16q", key, v.ID, got)
+				}
+			})
+		}
+	}
+	same(t, source, target)
 }

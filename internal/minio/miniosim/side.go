@@ -152,7 +152,7 @@ func (s *side) Set(ctx context.Context, bucket string, name s3.SettingName, valu
 	return s.change("set "+bucket, func() error { return s.Store.Set(ctx, bucket, name, value) })
 }
 
-func (s *side) Put(ctx context.Context, bucket string, v s3.Version, content io.Reader, unchecked bool) error {
+func (s *side) Put(ctx context.Context, bucket string, v s3.Version, old *s3.Version, content io.Reader, unchecked bool) error {
 	return s.change("put "+bucket+"/"+v.Key, func() error {
 		s.net.mu.Lock()
 		full := s.net.full
@@ -160,7 +160,7 @@ func (s *side) Put(ctx context.Context, bucket string, v s3.Version, content io.
 		if full {
 			return s3.ErrFull
 		}
-		return s.Store.Put(ctx, bucket, v, content, unchecked)
+		return s.Store.Put(ctx, bucket, v, old, content, unchecked)
 	})
 }
 

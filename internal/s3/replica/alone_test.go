@@ -55,7 +55,7 @@ func TestACopyThatIsNewerIsNotForeign(t *testing.T) {
 	target.Write("plain", "theirs", "text", s3.Attributes{}, now)
 	short := source.Write("plain", "same etag", "text", s3.Attributes{}, was)
 	short.Size, short.Modified = 6, now
-	if err := target.Put(t.Context(), "plain", short, strings.NewReader("longer"), true); err != nil {
+	if err := target.Put(t.Context(), "plain", short, nil, strings.NewReader("longer"), true); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"first", "newest"} {

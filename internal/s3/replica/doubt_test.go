@@ -179,7 +179,7 @@ func TestACopyStaysUntilTheSourcesContentWasRead(t *testing.T) {
 				}
 				v.Attributes = &s3.Attributes{Headers: map[string]string{"X-Amz-Meta-A": value}, Encryption: test.encryption}
 				source.DeleteVersion("bucket", "key", v.ID)
-				if err := source.Put(t.Context(), "bucket", v, strings.NewReader("the whole content"), true); err != nil {
+				if err := source.Put(t.Context(), "bucket", v, nil, strings.NewReader("the whole content"), true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -200,6 +200,48 @@ func TestACopyStaysUntilTheSourcesContentWasRead(t *testing.T) {
 			source.is = false
 			if _, err := replica.Pass(t.Context(), source, target, options); err != nil || target.Dump() != source.Dump() || target.Count("remove bucket/key") != test.removes {
 				t.Errorf("%v, %d removed, and the target has\n%s", err, target.Count("remove bucket/key"), target.Dump())
+			}
+		})
+	}
+}
+
+// TestWhatIsStoredReplacesOnlyWhatWasSeen: a client may write to the target while a request is on its way.
+func TestWhatIsStoredReplacesOnlyWhatWasSeen(t *testing.T) {
+	for name, test := range map[string]struct {
+		effect   string
+		partSize int64
+		there    bool
+	}{
+		"new":               {effect: "put bucket/key"},
+		"newer":             {effect: "put bucket/key", there: true},
+		"new, in parts":     {effect: "complete bucket/key", partSize: 1},
+		"newer, in parts":   {effect: "complete bucket/key", partSize: 1, there: true},
+		"removed meanwhile": {effect: "put bucket/key", there: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source, target := s3sim.New(), s3sim.New()
+			source.AddBucket("bucket", nil)
+			target.AddBucket("bucket", nil)
+			if test.there {
+				target.Write("bucket", "key", "first", s3.Attributes{}, time.Now().Add(-time.Hour))
+			}
+			source.Write("bucket", "key", "second", s3.Attributes{}, time.Now())
+			target.BeforeEffect = func(effect string) {
+				if effect != test.effect {
+					return
+				}
+				if target.Delete("bucket", "key", time.Now()); name != "removed meanwhile" {
+					target.Write("bucket", "key", "a client's", s3.Attributes{}, time.Now())
+				}
+			}
+			_, err := replica.Pass(t.Context(), source, target, replica.Options{PartSize: test.partSize})
+			has := target.Dump()
+			if err != nil || strings.Contains(has, "second") || strings.Contains(has, "a client's") != (name != "removed meanwhile") {
+				t.Errorf("%v, and the target has\n%s", err, has)
+			}
+			target.BeforeEffect = nil
+			if _, err := replica.Pass(t.Context(), source, target, replica.Options{PartSize: test.partSize}); err != nil || target.Dump() != source.Dump() {
+				t.Errorf("%v, and after another pass the target has\n%s", err, target.Dump())
 			}
 		})
 	}

@@ -330,7 +330,8 @@ func (r *run) apply(ctx context.Context, bucket string, c change) error {
 		return err
 	}
 	if c.old != nil && c.annotation() {
-		if err := r.target.Annotate(ctx, bucket, c.version, *c.old.Attributes); err != nil {
+		err := r.retry(ctx, func() error { return r.target.Annotate(ctx, bucket, c.version, *c.old.Attributes) })
+		if err != nil {
 			return err
 		}
 		r.tracker.count(func(p *Progress) { p.Annotated++ })
@@ -356,10 +357,12 @@ func (r *run) remove(ctx context.Context, bucket string, v s3.Version) error {
 			return err
 		}
 	}
-	if err := r.target.Remove(ctx, bucket, v); errors.Is(err, s3.ErrLocked) {
+	err := r.retry(ctx, func() error { return r.target.Remove(ctx, bucket, v) })
+	if errors.Is(err, s3.ErrLocked) {
 		r.tracker.notCarried(bucket, v)
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	r.tracker.count(func(p *Progress) { p.Removed++ })

@@ -34,12 +34,13 @@ func (r *run) store(ctx context.Context, bucket string, c change) error {
 		if err := r.target.Remove(ctx, bucket, *c.old); err != nil {
 			return err
 		}
+		c.old = nil
 	}
 	switch {
 	case v.DeleteMarker:
 		return r.retry(ctx, func() error { return r.target.PutMarker(ctx, bucket, v) })
 	case parts:
-		return r.inParts(ctx, bucket, v)
+		return r.inParts(ctx, bucket, c)
 	}
 	return r.whole(ctx, bucket, c)
 }
@@ -84,13 +85,15 @@ func (r *run) whole(ctx context.Context, bucket string, c change) error {
 		attributes.Expires = content.Expires
 		v := v
 		v.Attributes = &attributes
-		err = r.target.Put(ctx, bucket, v, content, unchecked)
-		// An encrypted object's ETag, for one, is no checksum of its content, which was read to its end.
-		if errors.Is(err, s3.ErrDigest) && !unchecked {
-			if unchecked = true; c.isRewritten() {
-				err = errors.Join(err, r.target.Remove(ctx, bucket, *c.old))
+		if unchecked && c.isRewritten() {
+			if err := r.target.Remove(ctx, bucket, *c.old); err != nil {
+				return err
 			}
+			c.old = nil
 		}
+		err = r.target.Put(ctx, bucket, v, c.old, content, unchecked)
+		// An encrypted object's ETag, for one, is no checksum of its content, which was read to its end.
+		unchecked = unchecked || errors.Is(err, s3.ErrDigest)
 		return err
 	})
 	if errors.Is(err, s3.ErrExists) {
@@ -100,7 +103,8 @@ func (r *run) whole(ctx context.Context, bucket string, c change) error {
 }
 
 // inParts stores a version in parts, several at the same time.
-func (r *run) inParts(ctx context.Context, bucket string, v s3.Version) error {
+func (r *run) inParts(ctx context.Context, bucket string, c change) error {
+	v := c.version
 	select {
 	case r.large <- struct{}{}:
 		defer func() { <-r.large }()
@@ -121,7 +125,7 @@ func (r *run) inParts(ctx context.Context, bucket string, v s3.Version) error {
 	}
 	parts, err := r.parts(ctx, bucket, v, upload)
 	if err == nil {
-		err = r.target.Complete(ctx, bucket, v, upload, parts)
+		err = r.target.Complete(ctx, bucket, v, c.old, upload, parts)
 	}
 	if err == nil || errors.Is(err, s3.ErrExists) {
 		return nil

@@ -50,10 +50,10 @@ func TestWhatIsRefusedIsToldAsAServerDoes(t *testing.T) {
 	store := s3sim.New()
 	store.AddBucket("bucket", s3.Settings{s3.Versioning: s3.VersioningEnabled})
 	v := store.Write("bucket", "key", "one", s3.Attributes{}, now)
-	if err := store.Put(t.Context(), "bucket", v, strings.NewReader("one"), true); !errors.Is(err, s3.ErrExists) {
+	if err := store.Put(t.Context(), "bucket", v, nil, strings.NewReader("one"), true); !errors.Is(err, s3.ErrExists) {
 		t.Errorf("a version that is there: %v", err)
 	}
-	if err := store.Put(t.Context(), "bucket", v, strings.NewReader("two"), false); !errors.Is(err, s3.ErrDigest) {
+	if err := store.Put(t.Context(), "bucket", v, nil, strings.NewReader("two"), false); !errors.Is(err, s3.ErrDigest) {
 		t.Errorf("other content: %v", err)
 	}
 	other := v

@@ -67,7 +67,7 @@ func (s *Store) Set(ctx context.Context, name string, setting s3.SettingName, va
 }
 
 // Put implements [s3.Target].
-func (s *Store) Put(ctx context.Context, name string, v s3.Version, content io.Reader, unchecked bool) error {
+func (s *Store) Put(ctx context.Context, name string, v s3.Version, old *s3.Version, content io.Reader, unchecked bool) error {
 	all, err := io.ReadAll(content)
 	if err != nil {
 		return err
@@ -77,21 +77,29 @@ func (s *Store) Put(ctx context.Context, name string, v s3.Version, content io.R
 		if int64(len(all)) != v.Size || !unchecked && len(v.ETag) == 32 && v.ETag != hex.EncodeToString(sum[:]) {
 			return false, s3.ErrDigest
 		}
-		return s.keep(name, stored{v, all}, unchecked)
+		return s.put(name, stored{v, all}, old, unchecked)
 	})
 }
 
-// keep stores a version, unless its ETag is given and one of that id has it. It expects mu to be held.
-func (s *Store) keep(name string, one stored, given bool) (bool, error) {
+// put stores a version, unless its ETag is given and one of that id has it, or it would replace another one than the
+// old. It expects mu to be held.
+func (s *Store) put(name string, one stored, old *s3.Version, given bool) (bool, error) {
+	there, err := s.version(name, one.Version)
+	exists := err == nil
+	if given && exists && there.ETag == one.ETag || one.ID == s3.NullVersion && (exists != (old != nil) || exists && there.ETag != old.ETag) {
+		return false, s3.ErrExists
+	}
+	return s.keep(name, one)
+}
+
+// keep stores a version. It expects mu to be held.
+func (s *Store) keep(name string, one stored) (bool, error) {
 	b, err := s.find(name)
 	if err != nil {
 		return false, err
 	}
 	if one.ID != s3.NullVersion && b.settings[s3.Versioning] != s3.VersioningEnabled {
 		return false, fmt.Errorf("bucket %q does not keep versions", name)
-	}
-	if there, err := s.version(name, one.Version); err == nil && given && there.ETag == one.ETag {
-		return false, s3.ErrExists
 	}
 	b.insert(one)
 	return true, nil
@@ -134,7 +142,7 @@ func (s *Store) PutPart(ctx context.Context, name string, v s3.Version, upload s
 }
 
 // Complete implements [s3.Target].
-func (s *Store) Complete(ctx context.Context, name string, v s3.Version, upload string, parts []s3.Part) error {
+func (s *Store) Complete(ctx context.Context, name string, v s3.Version, old *s3.Version, upload string, parts []s3.Part) error {
 	return s.do(ctx, "complete "+name+"/"+v.Key, func() (bool, error) {
 		if s.uploads[upload] == nil {
 			return false, errNoUpload
@@ -144,7 +152,7 @@ func (s *Store) Complete(ctx context.Context, name string, v s3.Version, upload 
 			content.Write(s.uploads[upload][part.Number])
 		}
 		delete(s.uploads, upload)
-		return s.keep(name, stored{v, content.Bytes()}, true)
+		return s.put(name, stored{v, content.Bytes()}, old, true)
 	})
 }
 
@@ -158,7 +166,7 @@ func (s *Store) Abort(ctx context.Context, name string, v s3.Version, upload str
 
 // PutMarker implements [s3.Target].
 func (s *Store) PutMarker(ctx context.Context, name string, v s3.Version) error {
-	return s.do(ctx, "mark "+name+"/"+v.Key, func() (bool, error) { return s.keep(name, stored{Version: v}, false) })
+	return s.do(ctx, "mark "+name+"/"+v.Key, func() (bool, error) { return s.keep(name, stored{Version: v}) })
 }
 
 // Annotate implements [s3.Target].

@@ -239,6 +239,9 @@ func (a *attempt) before(ctx context.Context) error {
 		return errors.New(fast)
 	}
 	a.versions = result.Seen
+	if len(lost.names()) == 0 {
+		a.state.Uncarried = journal.MinioFound{}
+	}
 	if err := a.mayLose(lost); err != nil {
 		return err
 	}

@@ -189,10 +189,15 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 		}
 		keeps.add(bucket, want)
 		for _, name := range []s3.SettingName{s3.Lifecycle, s3.Notification, s3.Quota} {
-			if want[name] == "" || name.Same(want[name], have[name]) {
+			if have[name] != "" { // another try was interrupted
+				if err := s.takeAway(ctx, bucket, name); err != nil {
+					return nil, err
+				}
+			}
+			if want[name] == "" {
 				continue
 			}
-			warning, err := s.trySetting(ctx, bucket, name, want[name], have[name])
+			warning, err := s.trySetting(ctx, bucket, name, want[name])
 			if err != nil {
 				return nil, err
 			}
@@ -202,8 +207,8 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 	return refused, nil
 }
 
-// trySetting sets a setting and takes it back.
-func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingName, want, have string) ([]replica.Warning, error) {
+// trySetting sets a setting and takes it away.
+func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingName, want string) ([]replica.Warning, error) {
 	err := s.target.Set(ctx, bucket, name, want)
 	var refused s3.Refusal
 	switch {
@@ -214,8 +219,15 @@ func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingNam
 	case err != nil:
 		return nil, err
 	}
-	if err := s.target.Set(ctx, bucket, name, have); err != nil {
-		return nil, fmt.Errorf("take back the %s of bucket %s, which was only tried: %w", name, bucket, err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
+	defer cancel()
+	return nil, s.takeAway(ctx, bucket, name)
+}
+
+// takeAway takes away a setting that was only tried: it would act on copies.
+func (s sides) takeAway(ctx context.Context, bucket string, name s3.SettingName) error {
+	if err := s.target.Set(ctx, bucket, name, ""); err != nil {
+		return fmt.Errorf("take back the %s of bucket %s, which was only tried: %w", name, bucket, err)
 	}
-	return nil, nil
+	return nil
 }

@@ -98,3 +98,29 @@ func TestWhatActsByItselfIsTriedAndTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatATryLeftIsTakenAway: the next one does that, and one that is cancelled leaves nothing.
+func TestWhatATryLeftIsTakenAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, wanted := range []string{"<expire/>", ""} {
+			source, target := s3sim.New(), s3sim.New()
+			source.AddBucket("b", s3.Settings{s3.Lifecycle: wanted})
+			target.AddBucket("b", s3.Settings{s3.Lifecycle: "<expire/>"})
+			both := sides{source: plainStore{source}, target: &fenced{Store: plainStore{target}, service: newFence(newService())}}
+			keeps := &acting{of: map[string]map[string]string{}}
+			if _, err := both.rehearse(t.Context(), keeps); err != nil {
+				t.Error(err)
+			}
+			if has, err := target.Settings(t.Context(), "b"); err != nil || has[s3.Lifecycle] != "" {
+				t.Errorf("of an earlier one is left %v, %v", has, err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			target.AfterEffect = func(string) { cancel() }
+			_, err := both.rehearse(ctx, keeps)
+			if has, unread := target.Settings(t.Context(), "b"); unread != nil || has[s3.Lifecycle] != "" {
+				t.Errorf("of a cancelled one is left %v, %v, %v", has, unread, err)
+			}
+			cancel()
+		}
+	})
+}

@@ -383,6 +383,9 @@ func TestNothingIsLostThatNoPersonReleased(t *testing.T) {
 					b.Source.Delete(secret, "a", time.Now())
 					b.Retry(r)
 					b.comes("done cut-over")
+					if left := b.cut().Uncarried; left.Count != 0 {
+						t.Errorf("on record is still %+v", left)
+					}
 					b.ends(r, handedOver)
 					return
 				}

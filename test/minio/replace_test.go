@@ -3,12 +3,14 @@ package miniotest_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/encrypt"
 
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/test/await"
 )
 
 // TestMetadataThatIsRewrittenInPlaceIsCopied: the server keeps content and ETag.
@@ -83,4 +85,33 @@ func TestAClientsVersionIsNotReplaced(t *testing.T) {
 		}
 	}
 	same(t, source, target)
+}
+
+// TestAShortenedRetentionIsCopied, also where it is over by then.
+func TestAShortenedRetentionIsCopied(t *testing.T) {
+	t.Parallel()
+	source, target := newSide(t, 1), newSide(t, 1)
+	if err := source.app.MakeBucket(t.Context(), "locked", minio.MakeBucketOptions{ObjectLocking: true}); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]int{"small": 1, "large": 11 << 16}
+	for key, size := range keys {
+		source.put(t, "locked", key, strings.Repeat("of the source...", size), minio.PutObjectOptions{Mode: minio.Governance, RetainUntilDate: time.Now().Add(time.Hour), SendContentMd5: true, PartSize: 5 << 20})
+	}
+	options := replica.Options{PartSize: 5 << 20}
+	copied(t, source, target, options)
+	mode, until := minio.Governance, time.Now().Add(2*time.Second)
+	for key := range keys {
+		if err := source.app.PutObjectRetention(t.Context(), "locked", key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &until, GovernanceBypass: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await.Until(t, await.HangTimeout, "the retention is over", func() (bool, string) { return time.Now().After(until.Add(time.Second)), "" })
+	if result := copied(t, source, target, options); result.NotCarried.Count != 0 || result.Copied != 2 {
+		t.Errorf("%+v", result)
+	}
+	same(t, source, target)
+	if again := copied(t, source, target, options); again.Changes() != 0 {
+		t.Errorf("a second pass changed something: %+v", again)
+	}
 }

@@ -71,8 +71,15 @@ type change struct {
 	aspects []Aspect
 }
 
-// annotation reports whether only what can be changed in place differs.
-func (c *change) annotation() bool { return onlyOf(c.aspects, Tags, Lock) }
+// annotation reports whether only what can be changed in place differs. A retention that is over can only be stored
+// with its version.
+func (c *change) annotation() bool {
+	if !onlyOf(c.aspects, Tags, Lock) {
+		return false
+	}
+	retention := c.version.Attributes.Retention
+	return !slices.Contains(c.aspects, Lock) || retention == nil || retention.Until.After(time.Now())
+}
 
 // differences are what is to be done to the target for an object.
 type differences struct {

@@ -78,3 +78,61 @@ func TestAMarkerThatHidesNothingIsRemoved(t *testing.T) {
 		t.Errorf("%v: %d removed, %d kept\n%s", err, result.Removed, result.Kept.Count, has)
 	}
 }
+
+// TestAnEmptyVersionIsACopyOnlyWithItsAttributes: the content of all that is empty is the same.
+func TestAnEmptyVersionIsACopyOnlyWithItsAttributes(t *testing.T) {
+	source, target := s3sim.New(), s3sim.New()
+	at := time.Now().Add(-time.Hour)
+	source.AddBucket("bucket", s3.Settings{s3.Versioning: s3.VersioningEnabled})
+	target.AddBucket("bucket", nil)
+	one := s3.Attributes{Headers: map[string]string{"X-Amz-Meta-A": "1"}}
+	for key, of := range map[string]s3.Attributes{"copy": one, "other": {}} {
+		source.Write("bucket", key, "", one, at)
+		target.Write("bucket", key, "", of, at)
+	}
+	if _, err := replica.Prepare(t.Context(), source, target); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := replica.Foreign(t.Context(), target, source, time.Time{}); err != nil || found.Count != 1 {
+		t.Errorf("%v: foreign are %q", err, found.First)
+	}
+	result, err := replica.Pass(t.Context(), source, target, replica.Options{Removed: func(string, s3.Version) bool { return false }})
+	if err != nil || result.Kept.Count != 1 || result.Kept.Items[0].Key != "other" || result.Removed != 1 {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
+// TestALockedVersionIsNamed: the target does not remove it.
+func TestALockedVersionIsNamed(t *testing.T) {
+	source, target := s3sim.New(), s3sim.New()
+	source.AddBucket("bucket", nil)
+	target.AddBucket("bucket", nil)
+	target.Write("bucket", "locked", "text", s3.Attributes{LegalHold: true}, time.Now())
+	target.Write("bucket", "other", "text", s3.Attributes{}, time.Now())
+	result, err := replica.Pass(t.Context(), source, target, replica.Options{Removed: func(string, s3.Version) bool { return true }})
+	if has := target.Dump(); err != nil || result.Removed != 1 || result.NotCarried.Count != 1 || !strings.Contains(has, "locked") {
+		t.Errorf("%v, %+v, and the target has\n%s", err, result, has)
+	}
+}
+
+// TestARetentionThatIsOverIsStoredWithItsVersion: a client shortened it, and servers set none that is over.
+func TestARetentionThatIsOverIsStoredWithItsVersion(t *testing.T) {
+	source, target := s3sim.New(), s3sim.New()
+	at := time.Now().Add(-time.Hour)
+	until := func(in time.Duration) s3.Attributes {
+		return s3.Attributes{Retention: &s3.Retention{Mode: "GOVERNANCE", Until: time.Now().Add(in)}}
+	}
+	for _, store := range []*s3sim.Store{source, target} {
+		store.AddBucket("bucket", nil)
+	}
+	source.Write("bucket", "over", "text", until(-time.Minute), at)
+	target.Write("bucket", "over", "text", until(time.Hour), at)
+	source.Write("bucket", "lasts", "text", until(time.Minute), at)
+	target.Write("bucket", "lasts", "text", until(time.Hour), at)
+	if _, err := replica.Pass(t.Context(), source, target, replica.Options{}); err != nil || target.Dump() != source.Dump() {
+		t.Errorf("%v, and the target has\n%s", err, target.Dump())
+	}
+	if target.Count("put bucket/over") != 1 || target.Count("annotate bucket/lasts") != 1 || target.Count("put bucket/lasts") != 0 {
+		t.Errorf("it was changed by %v", target.Effects())
+	}
+}

@@ -128,6 +128,9 @@ func TestALittleThatNobodyWasHeardToRemoveIsSetAside(t *testing.T) {
 		if story := strings.Join(w.Story(), "\n"); !strings.Contains(story, "warned MinioStillServed: the single MinIO lacks 1 version") {
 			t.Errorf("nobody is told:\n%s", story)
 		}
+		if n := b.Count("failed cut-over"); n != 0 {
+			t.Errorf("the switch failed %d times, each with an outage", n)
+		}
 	})
 }
 

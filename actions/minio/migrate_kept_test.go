@@ -1,0 +1,177 @@
+package minio
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
+	"github.com/replicatedhq/ekco/internal/s3/s3sim"
+	"github.com/replicatedhq/ekco/journal"
+)
+
+// holding are stores of which the source keeps events back until it is asked for an echo, as some servers do.
+type holding struct{ minio.Stores }
+
+func (h holding) Store(addresses []string, credentials minio.Credentials) (minio.Store, error) {
+	store, err := h.Stores.Store(addresses, credentials)
+	if err != nil || !strings.HasPrefix(addresses[0], "10.") {
+		return store, err
+	}
+	return &holdingSource{Store: store}, nil
+}
+
+type holdingSource struct {
+	minio.Store
+	mu   sync.Mutex
+	kept []func()
+}
+
+func (s *holdingSource) Hear(ctx context.Context, heard func(s3.Removal)) error {
+	return s.Store.Hear(ctx, func(removal s3.Removal) {
+		if removal.Nothing {
+			heard(removal)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.kept = append(s.kept, func() { heard(removal) })
+	})
+}
+
+func (s *holdingSource) Echo(ctx context.Context, bucket, key string) error {
+	s.mu.Lock()
+	kept := s.kept
+	s.kept = nil
+	s.mu.Unlock()
+	for _, tell := range kept {
+		tell()
+	}
+	return s.Store.Echo(ctx, bucket, key)
+}
+
+// TestWhatIsHeardOnlyAfterTheQuestionIsRemoved, and not set aside; what is not heard stays.
+func TestWhatIsHeardOnlyAfterTheQuestionIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, target, h := s3sim.New(), s3sim.New(), &hearing{}
+		source.AddBucket("b", nil)
+		target.AddBucket("b", nil)
+		life, over := context.WithCancel(t.Context())
+		defer over()
+		from := &holdingSource{Store: plainStore{source}}
+		if err := h.listen(actions.WithLife(life), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return from, nil }); err != nil {
+			t.Fatal(err)
+		}
+		var kept replica.Kept
+		for _, key := range []string{"removed", "lost"} {
+			v := source.Write("b", key, "text", s3.Attributes{}, time.Now())
+			target.Write("b", key, "text", s3.Attributes{}, v.Modified)
+			kept.Items = append(kept.Items, replica.Item{Bucket: "b", Version: v})
+			kept.Count++
+		}
+		source.Delete("b", "removed", time.Now())
+		source.Lose("b", "lost", s3.NullVersion)
+		both := sides{source: from, target: &fenced{Store: plainStore{target}, service: newFence(newService()), released: func(string) bool { return false }}, hearing: h}
+		rest, err := both.heardSince(t.Context(), kept)
+		if err != nil || rest.Count != 1 || len(rest.Items) != 1 || rest.Items[0].Key != "lost" {
+			t.Errorf("%v, %+v", err, rest)
+		}
+		if has := target.Dump(); strings.Contains(has, "removed") || !strings.Contains(has, "lost") {
+			t.Errorf("it has\n%s", has)
+		}
+	})
+}
+
+// TestWhatWasRemovedRightBeforeTheOutageIsHeard, though the pod that reports it is replaced then.
+func TestWhatWasRemovedRightBeforeTheOutageIsHeard(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.Write(plain, "removed", "text", s3.Attributes{}, time.Now())
+		once := sync.OnceFunc(func() { b.Source.Delete(plain, "removed", time.Now()) })
+		b.BeforeEffect = func(effect string) {
+			if effect == "patch "+minio.ServiceRef(miniosim.Namespace).String() {
+				once()
+			}
+		}
+		b.asks()
+		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, hearing: &hearing{}}
+		m.Stores = holding{miniosim.Network{Both: b.Both}}
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.ends(r, handedOver)
+		if has := b.Target.Dump(); strings.Contains(has, "removed") {
+			t.Errorf("it is set aside:\n%s", has)
+		}
+	})
+}
+
+// TestWhatTheSourceHasAfterAllIsNotMoved: a listing may have left it out.
+func TestWhatTheSourceHasAfterAllIsNotMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, target := s3sim.New(), s3sim.New()
+		source.AddBucket("b", nil)
+		target.AddBucket("b", nil)
+		both := sides{source: plainStore{source}, target: &fenced{Store: plainStore{target}, service: newFence(newService())}}
+		for key, ago := range map[string]time.Duration{"there": 0, "newer": -time.Minute, "older": time.Minute, "lost": 0} {
+			v := target.Write("b", key, "text", s3.Attributes{}, time.Now())
+			if key != "lost" {
+				source.Write("b", key, "text", s3.Attributes{}, v.Modified.Add(-ago))
+			}
+			if err := both.putAside(t.Context(), replica.Item{Bucket: "b", Version: v}); err != nil {
+				t.Error(err)
+			}
+			left, err := target.VersionsOf(t.Context(), "b", key)
+			if moves := key == "older" || key == "lost"; err != nil || (len(left) == 0) != moves {
+				t.Errorf("%s: %v, %v", key, left, err)
+			}
+		}
+	})
+}
+
+// TestNoMoreIsSetAsideThanALittleInAll: a person decides about what comes after that. What is moved is on record before.
+func TestNoMoreIsSetAsideThanALittleInAll(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		lose := func(from, to int) {
+			for i := from; i < to; i++ {
+				b.Source.Lose(plain, fmt.Sprintf("object-%02d", i), s3.NullVersion)
+			}
+		}
+		for i := range 30 {
+			b.Source.Write(plain, fmt.Sprintf("object-%02d", i), "text", s3.Attributes{}, time.Now())
+		}
+		b.Target.BeforeEffect = func(effect string) {
+			if key, is := strings.CutPrefix(effect, "set-aside "); is && !slices.ContainsFunc(b.cut().Aside, func(name string) bool { return strings.HasPrefix(name, "object "+key+" (") }) {
+				t.Errorf("%s is moved, and on record is %v", key, b.cut().Aside)
+			}
+		}
+		inTheOutage := sync.OnceFunc(func() { lose(15, 25) })
+		b.BeforeEffect = func(effect string) {
+			if effect == "patch "+minio.ServiceRef(miniosim.Namespace).String() {
+				inTheOutage()
+			}
+		}
+		b.Cordon("a", true)
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		lose(0, 15)
+		b.Cordon("a", false)
+		b.held(journal.StepCutOverMinio, MinioSourceKept, "lacks 10 things")
+		if has := b.Target.Dump(); len(b.cut().Aside) != 15 || strings.Count(has, `"`+plain+`/object-`) != 15 || strings.Count(has, `"object-`) != 15 {
+			t.Errorf("set aside are %v, and ha-minio has\n%s", b.cut().Aside, has)
+		}
+		b.backs()
+		b.force(r)
+		b.ends(r, handedOver)
+	})
+}

@@ -36,9 +36,9 @@ const (
 // EKCO is away. It is nil where nobody listens.
 type hearing struct {
 	mu sync.Mutex
-	// pod is the one that is listened to, store what it serves. over is closed once the migration is that listens.
+	// pod is the one that is listened to, store what it serves. life is that of the migration that listens.
 	pod, store string
-	over       <-chan struct{}
+	life       context.Context
 	source     minio.Store
 	// echoes are waited for, by key. silent is set where the server reports none, so that nobody waits again.
 	echoes map[string]func()
@@ -66,7 +66,7 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 		return nil
 	}
 	h.mu.Lock()
-	ended := h.isOver()
+	ended := h.life != nil && h.life.Err() != nil
 	known := h.pod == pod.UID && !ended
 	if h.store != id || h.heard == nil {
 		h.heard, h.before = map[removalHash]int64{}, nil
@@ -74,7 +74,7 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 		h.failed = errors.New("nobody listened since the last migration ended")
 	}
 	if h.pod, h.store = pod.UID, id; !known {
-		h.over = life.Done()
+		h.life = life
 	}
 	h.mu.Unlock()
 	if known {
@@ -93,16 +93,6 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 	go h.follow(life, pod.UID, store)
 	h.catchUp(ctx)
 	return nil
-}
-
-// isOver reports whether the migration is over that listened last. It expects mu to be held.
-func (h *hearing) isOver() bool {
-	select {
-	case <-h.over:
-		return true
-	default:
-		return false
-	}
 }
 
 // catchUp waits until all is heard that was removed before. If that takes too long, the rest is not known to be removed.

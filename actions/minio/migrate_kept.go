@@ -83,10 +83,7 @@ func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.
 			rest.Items = append(rest.Items, item)
 			continue
 		}
-		if err := s.target.Remove(ctx, item.Bucket, item.Version); errors.Is(err, s3.ErrLocked) {
-			rest.Items = append(rest.Items, item)
-			continue
-		} else if err != nil {
+		if err := s.target.Remove(ctx, item.Bucket, item.Version); err != nil {
 			return rest, err
 		}
 		rest.Count--

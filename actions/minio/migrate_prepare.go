@@ -189,12 +189,7 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 		}
 		keeps.add(bucket, want)
 		for _, name := range []s3.SettingName{s3.Lifecycle, s3.Notification, s3.Quota} {
-			if have[name] != "" { // another try was interrupted
-				if err := s.takeAway(ctx, bucket, name); err != nil {
-					return nil, err
-				}
-			}
-			if want[name] == "" {
+			if want[name] == "" && have[name] == "" { // else another try was interrupted
 				continue
 			}
 			warning, err := s.trySetting(ctx, bucket, name, want[name])
@@ -219,15 +214,10 @@ func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingNam
 	case err != nil:
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime) // it would act on copies
 	defer cancel()
-	return nil, s.takeAway(ctx, bucket, name)
-}
-
-// takeAway takes away a setting that was only tried: it would act on copies.
-func (s sides) takeAway(ctx context.Context, bucket string, name s3.SettingName) error {
 	if err := s.target.Set(ctx, bucket, name, ""); err != nil {
-		return fmt.Errorf("take back the %s of bucket %s, which was only tried: %w", name, bucket, err)
+		return nil, fmt.Errorf("take back the %s of bucket %s, which was only tried: %w", name, bucket, err)
 	}
-	return nil
+	return nil, nil
 }

@@ -147,19 +147,14 @@ func (c *Client) Remove(ctx context.Context, bucket string, v Version) error {
 	return err
 }
 
-// asideTags mark a bucket that [Client.SetAside] made.
-const (
-	asideKey  = "ekco-set-aside"
-	asideTags = "<Tagging><TagSet><Tag><Key>" + asideKey + "</Key><Value>true</Value></Tag></TagSet></Tagging>"
-)
+// asideTag marks a bucket that [Client.SetAside] made.
+const asideTag = "<Key>ekco-set-aside</Key>"
 
 // MaxKey is how many bytes a key can have.
 const MaxKey = 1024
 
 // IsAside reports whether these are the settings of a bucket that [Client.SetAside] made.
-func IsAside(settings Settings) bool {
-	return strings.Contains(settings[BucketTags], "<Key>"+asideKey+"</Key>")
-}
+func IsAside(settings Settings) bool { return strings.Contains(settings[BucketTags], asideTag) }
 
 // AsideName is the key of what is set aside. It differs also between versions without an id of their own.
 func AsideName(bucket string, v Version) string {
@@ -175,7 +170,7 @@ func (c *Client) SetAside(ctx context.Context, bucket string, v Version, to stri
 		if err := c.CreateBucket(ctx, to, false); err != nil {
 			return err
 		}
-		if err := c.Set(ctx, to, BucketTags, asideTags); err != nil {
+		if err := c.Set(ctx, to, BucketTags, "<Tagging><TagSet><Tag>"+asideTag+"<Value>true</Value></Tag></TagSet></Tagging>"); err != nil {
 			return err
 		}
 	case err != nil:

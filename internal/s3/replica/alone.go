@@ -73,13 +73,13 @@ func (p *pair) has(v s3.Version) bool {
 
 // copyIn reports whether a version without an id of its own has the content of one of those.
 // What was copied without versions is the newest one, whatever its id. All that is empty has the
-// same content, so that only its attributes tell.
+// same content, so that of another id only the attributes tell.
 func copyIn(those []s3.Version, v s3.Version) bool {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
 		return false
 	}
 	return slices.ContainsFunc(those, func(of s3.Version) bool {
-		same := v.Size > 0 || of.Attributes != nil && v.Attributes != nil && equal(of.Attributes, v.Attributes)
+		same := v.Size > 0 || of.ID == v.ID || of.Attributes != nil && v.Attributes != nil && equal(of.Attributes, v.Attributes)
 		return of.Size == v.Size && of.ETag == v.ETag && same
 	})
 }

@@ -21,8 +21,6 @@
 //     [Result].
 //   - The keys of objects that are encrypted with one of the server's: the target
 //     uses its own.
-//   - A retention that was set on a version after it was copied, and was over before
-//     the next pass.
 //   - The class of storage, and the status of a replication between clusters.
 //
 // A kill under way costs an object in parts all its parts: the next pass begins it

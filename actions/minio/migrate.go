@@ -161,7 +161,8 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 			planned(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNoBypass, MinioHealthy, MinioBothAnswer, MinioNothingForeign),
 			planned(journal.StepCopyMinio, copyTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioRoom, MinioCarriedOver),
 			planned(journal.StepCatchUpMinio, catchUpTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioSourceCalm),
-			planned(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioNoBypass, MinioSuccessor, MinioSourceKept, MinioCarriedOver, MinioTries),
+			// What an attempt found is asked about before what each attempt needs another word for, which would hide it.
+			planned(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioNoBypass, MinioSourceKept, MinioCarriedOver, MinioSuccessor, MinioTries),
 		}
 	}
 	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))

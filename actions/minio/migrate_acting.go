@@ -88,5 +88,5 @@ func (a *attempt) settleUnread(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.mayLose(loss{settings: warnings})
+	return a.mayLoseLast(warnings)
 }

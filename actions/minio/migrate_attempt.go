@@ -27,6 +27,8 @@ type attempt struct {
 	// long it takes to list them.
 	versions int64
 	listed   time.Duration
+	// lost is what the last pass could not carry over.
+	lost loss
 }
 
 func (a *attempt) load() (err error) {
@@ -253,6 +255,7 @@ func (a *attempt) before(ctx context.Context) error {
 func (a *attempt) mayLose(lost loss) error {
 	names := lost.names()
 	slices.Sort(names)
+	names = slices.Compact(names)
 	found := journal.MinioFound{Count: len(names), Names: names, At: time.Now().UTC()}
 	if found.Count == 0 || released(found, a.state.Uncarried, a.step.Action, MinioCarriedOver) {
 		return nil
@@ -361,7 +364,7 @@ func (a *attempt) endServed(ctx context.Context) error {
 // last copies what was written last, and accounts for what was not.
 func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, error) {
 	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
-	if err == nil {
+	if a.lost = lost; err == nil {
 		err = a.mayLose(lost)
 	}
 	if err == nil {
@@ -409,5 +412,12 @@ func (a *attempt) settle(ctx context.Context, both sides) error {
 	if err != nil {
 		return err
 	}
-	return a.mayLose(loss{settings: warnings})
+	return a.mayLoseLast(warnings)
+}
+
+// mayLoseLast is mayLose of all that the switch loses, with the settings that are set last: a person releases one list.
+func (a *attempt) mayLoseLast(warnings []replica.Warning) error {
+	lost := a.lost
+	lost.settings = slices.Concat(lost.settings, warnings)
+	return a.mayLose(lost)
 }

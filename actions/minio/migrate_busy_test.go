@@ -64,7 +64,7 @@ func (b *duo) disturb(d *disturbed) *actionstest.Running {
 func TestMoreChangesThanCanBeToldApartHoldIt(t *testing.T) {
 	report := replica.Report{Count: replica.MaxDifferences + 1}
 	for i := range replica.MaxDifferences {
-		report.Differences = append(report.Differences, replica.Difference{Bucket: plain, Key: fmt.Sprint(i)})
+		report.Differences = append(report.Differences, replica.Difference{Name: fmt.Sprint(i)})
 	}
 	one := suspectsOf(report, loss{})
 	if len(one) != replica.MaxDifferences+1 || !one.unclear() {
@@ -102,7 +102,7 @@ func TestMoreThatCannotBeCarriedThanIsNamedHoldsIt(t *testing.T) {
 		}}
 		d.is.Store(true)
 		r := b.disturb(d)
-		b.held(journal.StepCatchUpMinio, MinioSourceCalm, "150 versions cannot be carried over, and no more than 100 can be named; the first are secret/object-")
+		b.held(journal.StepCatchUpMinio, MinioSourceCalm, "150 versions cannot be carried over, and no more than 100 can be named; the first are object secret/object-")
 		b.Pass(3 * time.Hour)
 		if b.Count("stalled") != 0 {
 			t.Errorf("the story is\n%s", strings.Join(b.Story(), "\n"))

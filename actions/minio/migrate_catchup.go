@@ -214,10 +214,10 @@ func suspectsOf(report replica.Report, lost loss) suspects {
 		all[many] = "differ"
 	}
 	for _, d := range report.Differences {
-		if slices.Contains(lost.versions, d.Bucket+"/"+d.Key+" ("+d.Version+")") {
+		if slices.Contains(lost.versions, d.Name) {
 			continue
 		}
-		all[fmt.Sprintf("object %s/%s (%s, %v)", d.Bucket, d.Key, d.Version, d.Aspects)] = string(d.State[:])
+		all[fmt.Sprintf("%s %v", d.Name, d.Aspects)] = string(d.State[:])
 	}
 	return all
 }

@@ -202,13 +202,17 @@ func (s sides) differs(ctx context.Context, found *journal.MinioFound) error {
 		return err
 	}
 	for _, bucket := range slices.Sorted(maps.Keys(report.Settings)) {
+		has, err := s.source.Settings(ctx, bucket)
+		if err != nil {
+			return err
+		}
 		for _, name := range report.Settings[bucket] {
-			names = append(names, fmt.Sprintf("the %s of bucket %s", name, bucket))
+			names = append(names, fmt.Sprintf("the %s of bucket %s (%s)", name, bucket, name.Mark(has[name])))
 		}
 	}
 	for _, d := range report.Differences {
 		if d.Besides() {
-			names = append(names, fmt.Sprintf("the %v of object %s/%s (%s)", d.Aspects, d.Bucket, d.Key, d.Version))
+			names = append(names, fmt.Sprintf("the %v of %s (%x)", d.Aspects, d.Name, d.State[:4]))
 		}
 	}
 	found.Count += len(names) + report.Count - len(report.Differences)

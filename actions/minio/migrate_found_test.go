@@ -372,6 +372,40 @@ func TestWhatLacksBesidesIsNotReleased(t *testing.T) {
 	})
 }
 
+// TestWhatLacksIsReleasedAsItWas: another content under the same name nobody has released.
+func TestWhatLacksIsReleasedAsItWas(t *testing.T) {
+	for name, test := range map[string]struct {
+		lose, again func(b *duo)
+		want        string
+	}{
+		"a setting": {
+			func(b *duo) { b.set(b.Source, s3.Policy, `{"Version":"1"}`) }, func(b *duo) { b.set(b.Source, s3.Policy, `{"Version":"2"}`) }, "the policy of bucket kept (",
+		},
+		"tags": {besides(s3.Attributes{Tags: map[string]string{"team": "a"}}), besides(s3.Attributes{Tags: map[string]string{"team": "b"}}), "the [tags] of object kept/document-0"},
+		"a user": {
+			func(b *duo) { b.AddUser("app", "late") }, func(b *duo) { b.AddUser("app", "late"+miniosim.Disabled) }, "user late (",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.copied()
+				test.lose(b)
+				b.Point(toHA)
+				b.asks()
+				r := b.start()
+				b.held(journal.StepCompareMinio, MinioNothingLacks, test.want)
+				test.again(b)
+				b.force(r)
+				b.Pass(2 * time.Minute)
+				b.held(journal.StepCompareMinio, MinioNothingLacks, test.want)
+				b.force(r)
+				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
+			})
+		})
+	}
+}
+
 // TestWhatWasCopiedFromAnotherStoreIsNotRemovedUnasked: the volume of the single one is empty, and
 // the copy is all that there is.
 func TestWhatWasCopiedFromAnotherStoreIsNotRemovedUnasked(t *testing.T) {

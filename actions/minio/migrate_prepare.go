@@ -133,7 +133,7 @@ func (l loss) names() (names []string) {
 		names = append(names, name+" is not accepted as it is")
 	}
 	for _, name := range l.versions {
-		names = append(names, "object "+name+" cannot be carried over")
+		names = append(names, name+" cannot be carried over")
 	}
 	return names
 }
@@ -204,15 +204,8 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 
 // trySetting sets a setting and takes it away.
 func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingName, want string) ([]replica.Warning, error) {
-	err := s.target.Set(ctx, bucket, name, want)
-	var refused s3.Refusal
-	switch {
-	case errors.Is(err, s3.ErrNotOffered):
-		return []replica.Warning{{Bucket: bucket, Setting: name, Reason: "the target does not offer it"}}, nil
-	case errors.As(err, &refused):
-		return []replica.Warning{{Bucket: bucket, Setting: name, Reason: refused.Reason()}}, nil
-	case err != nil:
-		return nil, err
+	if refused, err := replica.Try(ctx, s.target, bucket, name, want); err != nil || len(refused) > 0 {
+		return refused, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime) // it would act on copies
 	defer cancel()

@@ -4,14 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replicatedhq/ekco/actions"
+	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/internal/s3/s3sim"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // picky is a store that does not take every setting.
@@ -58,7 +66,8 @@ func TestWhatActsByItselfIsTriedAndTakenBack(t *testing.T) {
 			fails: map[s3.SettingName]error{s3.Notification: fmt.Errorf("set it: %w", s3.ErrNotOffered), s3.Quota: declined{errors.New("it is too much")}},
 			sets:  []string{`lifecycle="<LifecycleConfiguration/>"`, `lifecycle=""`, `notification="<NotificationConfiguration/>"`, `quota="{\"quota\":1}"`},
 			loss: []string{
-				"the notification of bucket b cannot be carried over: the target does not offer it", "the quota of bucket b cannot be carried over: it is too much",
+				"the notification of bucket b (" + s3.Notification.Mark(notification) + ") cannot be carried over: the target does not offer it",
+				"the quota of bucket b (" + s3.Quota.Mark(quota) + ") cannot be carried over: it is too much",
 			},
 		},
 		{
@@ -122,5 +131,136 @@ func TestWhatATryLeftIsTakenAway(t *testing.T) {
 			}
 			cancel()
 		}
+	})
+}
+
+// declining are stores whose target does not take some settings.
+type declining struct {
+	minio.Stores
+	mu    sync.Mutex
+	names []s3.SettingName
+}
+
+func (d *declining) decline(names ...s3.SettingName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.names = names
+}
+
+func (d *declining) Store(addresses []string, credentials minio.Credentials) (minio.Store, error) {
+	store, err := d.Stores.Store(addresses, credentials)
+	if err != nil || strings.HasPrefix(addresses[0], "10.") {
+		return store, err
+	}
+	return decliningTarget{store, d}, nil
+}
+
+type decliningTarget struct {
+	minio.Store
+	by *declining
+}
+
+func (t decliningTarget) Set(ctx context.Context, bucket string, name s3.SettingName, value string) error {
+	t.by.mu.Lock()
+	declines := slices.Contains(t.by.names, name)
+	t.by.mu.Unlock()
+	if idle, has := idle[name]; declines && (!has || value != idle) {
+		return declined{errors.New("it is too much")}
+	}
+	return t.Store.Set(ctx, bucket, name, value)
+}
+
+// declines has a migration whose target does so.
+func (b *duo) declines(names ...s3.SettingName) (*declining, *actionstest.Running) {
+	b.T.Helper()
+	b.asks()
+	d := &declining{Stores: miniosim.Network{Both: b.Both}, names: names}
+	m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
+	m.Stores = d
+	return d, b.Start(b.Config([]actions.Definition{migrating(m)}))
+}
+
+// TestAReleaseIsOfThatContent: what is written under the same name later nobody has released.
+func TestAReleaseIsOfThatContent(t *testing.T) {
+	for name, test := range map[string]struct {
+		setting s3.SettingName
+		was     s3.Settings
+		now     string
+	}{
+		"a setting":                   {s3.Policy, s3.Settings{s3.Policy: `{"Version":"1"}`}, `{"Version":"2"}`},
+		"a setting that acts":         {s3.Quota, s3.Settings{s3.Quota: `{"quota":1}`}, `{"quota":2}`},
+		"a setting that is only last": {s3.ObjectLock, s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.ObjectLock: "<Rule>10 days</Rule>"}, "<Rule>20 days</Rule>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Source.AddBucket("b", test.was)
+				_, r := b.declines(test.setting)
+				b.held(journal.StepCutOverMinio, MinioCarriedOver, fmt.Sprintf("the %s of bucket b (", test.setting))
+				if err := b.Source.Set(t.Context(), "b", test.setting, test.now); err != nil {
+					t.Fatal(err)
+				}
+				b.force(r)
+				b.Pass(time.Minute)
+				b.held(journal.StepCutOverMinio, MinioCarriedOver, test.setting.Mark(test.now))
+				b.backs()
+				b.force(r)
+				b.ends(r, `the Service leads to "ha-minio", Deployment false`)
+			})
+		})
+	}
+}
+
+// TestWhatIsRefusedLastIsReleasedWithTheRest: a force of one list must not take back that of the other.
+func TestWhatIsRefusedLastIsReleasedWithTheRest(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.AddBucket("b", s3.Settings{s3.Policy: "{}", s3.Versioning: s3.VersioningEnabled, s3.ObjectLock: "<Rule>10 days</Rule>"})
+		_, r := b.declines(s3.Policy, s3.ObjectLock)
+		b.held(journal.StepCutOverMinio, MinioCarriedOver, "the policy of bucket b (")
+		b.force(r)
+		b.held(journal.StepCutOverMinio, MinioCarriedOver, "the object lock of bucket b (")
+		b.backs()
+		b.force(r)
+		b.ends(r, `the Service leads to "ha-minio", Deployment false`)
+	})
+}
+
+// TestWhatIsRefusedSinceTheCatchUpNeedsNoOutage to be noticed.
+func TestWhatIsRefusedSinceTheCatchUpNeedsNoOutage(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Cordon("a", true)
+		d, r := b.declines()
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		before := b.Calls("patch services")
+		d.decline(s3.Lifecycle)
+		b.Cordon("a", false)
+		b.held(journal.StepCutOverMinio, MinioCarriedOver, "the lifecycle of bucket kept (")
+		if b.Calls("patch services") != before {
+			t.Error("clients were kept out")
+		}
+		r.Halt()
+	})
+}
+
+// TestWhatIsRefusedOfASourceThatIsLostIsReleasedFirst: what it would set is on record only.
+func TestWhatIsRefusedOfASourceThatIsLostIsReleasedFirst(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.AddBucket("acts", acts)
+		b.Cordon("a", true)
+		_, r := b.declines(s3.ObjectLock)
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b.Stick(true)
+		b.KillSingle()
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.force(r)
+		b.held(journal.StepCutOverMinio, MinioCarriedOver, "the object lock of bucket acts (")
+		b.backs()
+		b.force(r)
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.force(r)
+		b.ends(r, `the Service leads to "ha-minio", Deployment false, claim true`)
 	})
 }

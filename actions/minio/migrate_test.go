@@ -13,6 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -349,8 +350,8 @@ func TestNothingIsLostThatNoPersonReleased(t *testing.T) {
 		names []string
 		mends bool
 	}{
-		"a person releases it": {[]string{"object secret/a (null)", "service account robot"}, false},
-		"its owner removes it": {[]string{"object secret/a (null)"}, true},
+		"a person releases it": {[]string{"object secret/a (null, ", "service account robot"}, false},
+		"its owner removes it": {[]string{"object secret/a (null, "}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
@@ -392,7 +393,12 @@ func TestNothingIsLostThatNoPersonReleased(t *testing.T) {
 				b.Source.Write(secret, "b", "text", s3.Attributes{}, time.Now())
 				b.force(r) // of what was named, which b was not
 				b.Pass(time.Minute)
-				b.held(journal.StepCutOverMinio, MinioCarriedOver, "object secret/b (null)")
+				b.held(journal.StepCutOverMinio, MinioCarriedOver, "object secret/b (null, ")
+				b.backs()
+				again := b.Source.Write(secret, "b", "the new text", s3.Attributes{}, time.Now())
+				b.force(r) // nor what b is now
+				b.Pass(time.Minute)
+				b.held(journal.StepCutOverMinio, MinioCarriedOver, replica.Item{Bucket: secret, Version: again}.String())
 				b.backs()
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false`)

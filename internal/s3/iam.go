@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,6 +141,20 @@ func unordered(value any) {
 	}
 }
 
+// marked adds to the name of an entry a short hash of its content, so that what a person released by that name is
+// this content. The secret has no part in it: a hash would help to guess that.
+func marked(name string, entry map[string]any) string {
+	open := maps.Clone(entry)
+	delete(open, "secretKey")
+	return name + " (" + mark(open) + ")"
+}
+
+// mark is a short hash of what was read from JSON.
+func mark(content any) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", content)) // with maps in the order of their keys
+	return hex.EncodeToString(sum[:4])
+}
+
 // Differences names what is not the same in other. Neither secrets nor contents
 // are told.
 func (i *IAM) Differences(other *IAM) []string {
@@ -146,8 +162,12 @@ func (i *IAM) Differences(other *IAM) []string {
 	for _, k := range iamKinds {
 		ours, theirs := i.entries[k.file], other.entries[k.file]
 		for _, name := range names(ours, theirs) {
+			entry, is := ours[name]
+			if !is {
+				entry = theirs[name]
+			}
 			if !reflect.DeepEqual(ours[name], theirs[name]) {
-				differ = append(differ, k.kind+" "+name)
+				differ = append(differ, marked(k.kind+" "+name, entry))
 			}
 		}
 	}
@@ -205,7 +225,7 @@ func (c *Client) removeIAM(ctx context.Context, want, have *IAM, may func(name s
 	for _, k := range iamKinds {
 		for _, name := range slices.Sorted(maps.Keys(have.entries[k.file])) {
 			entry, wanted := have.entries[k.file][name], want.entries[k.file][name]
-			if full := k.kind + " " + name; slices.Contains(beyond, full) && !may(full) {
+			if full := marked(k.kind+" "+name, entry); slices.Contains(beyond, full) && !may(full) {
 				continue
 			}
 			var err error

@@ -14,7 +14,7 @@ func (i *IAM) Beyond(other *IAM) []string {
 			if there || (k.file == "policies.json" && slices.Contains(builtIn, name)) {
 				continue
 			}
-			alone = append(alone, k.kind+" "+name)
+			alone = append(alone, marked(k.kind+" "+name, i.entries[k.file][name]))
 		}
 	}
 	return alone

@@ -44,16 +44,19 @@ func SettingNames() []SettingName {
 // Same reports whether two values of a setting say the same. A server writes the
 // sets in a policy in any order.
 func (name SettingName) Same(one, other string) bool {
-	if name != Policy || one == "" || other == "" {
-		return one == other
+	return reflect.DeepEqual(name.read(one), name.read(other))
+}
+
+// Mark is a short hash of a value: what is not the same has another one.
+func (name SettingName) Mark(value string) string { return mark(name.read(value)) }
+
+// read returns what a value says, in one order.
+func (name SettingName) read(value string) (document any) {
+	if name != Policy || json.Unmarshal([]byte(value), &document) != nil {
+		return value
 	}
-	var a, b any
-	if json.Unmarshal([]byte(one), &a) != nil || json.Unmarshal([]byte(other), &b) != nil {
-		return one == other
-	}
-	unordered(a)
-	unordered(b)
-	return reflect.DeepEqual(a, b)
+	unordered(document)
+	return document
 }
 
 // Settings are the values of what is set, as the server writes them: XML, or JSON

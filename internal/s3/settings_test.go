@@ -13,4 +13,7 @@ func TestTheOrderOfSetsInAPolicyMeansNothing(t *testing.T) {
 	if !s3.Policy.Same(one, other) || s3.Policy.Same(one, less) || s3.Policy.Same(one, "") || s3.Lifecycle.Same(one, other) {
 		t.Error("policies are not compared by what they mean")
 	}
+	if s3.Policy.Mark(one) != s3.Policy.Mark(other) || s3.Policy.Mark(one) == s3.Policy.Mark(less) || s3.Lifecycle.Mark(one) == s3.Lifecycle.Mark(other) {
+		t.Error("what is the same, and only that, must have the same mark")
+	}
 }

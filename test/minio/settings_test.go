@@ -106,7 +106,7 @@ func TestWhatTheTargetDoesNotOfferIsNamed(t *testing.T) {
 		t.Errorf("warned of %v and %v", early, late)
 	}
 	for _, warning := range late {
-		if text := warning.String(); !strings.Contains(text, "of bucket rich cannot be carried over: ") || warning.Reason == "" {
+		if text := warning.String(); !strings.Contains(text, "of bucket rich (") || !strings.Contains(text, " cannot be carried over: ") || warning.Reason == "" {
 			t.Errorf("warning %q", text)
 		}
 	}

@@ -190,10 +190,10 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, change := range d.changes {
-		c.report.add(Difference{p.bucket, p.key, change.version.ID, change.aspects, fingerprint(change.version)})
+		c.report.add(differenceOf(p.bucket, change.version, change.aspects))
 	}
 	for _, v := range d.surplus {
-		c.report.add(Difference{p.bucket, p.key, v.ID, []Aspect{Surplus}, fingerprint(v)})
+		c.report.add(differenceOf(p.bucket, v, []Aspect{Surplus}))
 	}
 	c.report.Versions += int64(len(p.source))
 	if len(d.changes) == 0 {

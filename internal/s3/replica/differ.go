@@ -34,10 +34,16 @@ const (
 // Difference is a version that is not the same on both sides.
 type Difference struct {
 	Bucket, Key, Version string
-	Aspects              []Aspect
+	// Name is that of [Item].
+	Name    string
+	Aspects []Aspect
 	// State tells apart what the source has of the version, or of a surplus one the target:
 	// with another one, it was changed meanwhile.
 	State State
+}
+
+func differenceOf(bucket string, v s3.Version, aspects []Aspect) Difference {
+	return Difference{bucket, v.Key, v.ID, Item{bucket, v}.String(), aspects, fingerprint(v)}
 }
 
 // Besides reports whether only what a version has besides its content differs.

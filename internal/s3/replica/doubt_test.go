@@ -121,8 +121,8 @@ func (refusal) Reason() string { return "it is malformed" }
 // who reads the warning takes the rest for carried over.
 func TestASettingThatIsNotSetIsAWarningOnlyIfItIsRefused(t *testing.T) {
 	for want, err := range map[string]error{
-		"the tags of bucket a cannot be carried over: the target does not offer it": s3.ErrNotOffered,
-		"the tags of bucket a cannot be carried over: it is malformed":              refusal{errDoubt},
+		"the tags of bucket a (" + s3.BucketTags.Mark("<Tagging/>") + ") cannot be carried over: the target does not offer it": s3.ErrNotOffered,
+		"the tags of bucket a (" + s3.BucketTags.Mark("<Tagging/>") + ") cannot be carried over: it is malformed":              refusal{errDoubt},
 		"": errDoubt,
 	} {
 		source, target := twin(t, 1, "a")

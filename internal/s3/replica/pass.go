@@ -41,7 +41,7 @@ type Object struct {
 	Versions    int
 }
 
-// Names are names of versions, as bucket/key (version).
+// Names are names of versions, as [Item] has them.
 type Names struct {
 	// Count is how many there are, First at most [MaxNames] of them.
 	Count int

@@ -83,7 +83,7 @@ func (s *sample) check(ctx context.Context, source, target s3.Source, report *Re
 			report.Sampled++
 			report.SampledBytes += one.length
 			if len(aspects) > 0 {
-				report.add(Difference{one.bucket, one.Key, one.ID, aspects, fingerprint(one.Version)})
+				report.add(differenceOf(one.bucket, one.Version, aspects))
 			}
 		}
 	})

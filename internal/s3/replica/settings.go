@@ -17,13 +17,15 @@ import (
 type Warning struct {
 	Bucket  string
 	Setting s3.SettingName
+	// Mark is that of its value: a person releases that value.
+	Mark string
 	// Reason is why, in the server's words where it gave any.
 	Reason string
 }
 
 // String is the warning for people.
 func (w Warning) String() string {
-	return fmt.Sprintf("the %s of bucket %s cannot be carried over: %s", w.Setting, w.Bucket, w.Reason)
+	return fmt.Sprintf("the %s of bucket %s (%s) cannot be carried over: %s", w.Setting, w.Bucket, w.Mark, w.Reason)
 }
 
 // acting are the settings that would change a copy under way: they remove or lock
@@ -150,19 +152,25 @@ func apply(ctx context.Context, target s3.Target, bucket string, want s3.Setting
 		if name.Same(want[name], have[name]) {
 			continue
 		}
-		err := target.Set(ctx, bucket, name, want[name])
-		var refused s3.Refusal
-		switch {
-		case err == nil:
-		case errors.Is(err, s3.ErrNotOffered):
-			warnings = append(warnings, Warning{bucket, name, "the target does not offer it"})
-		case errors.As(err, &refused):
-			warnings = append(warnings, Warning{bucket, name, refused.Reason()})
-		default:
+		refused, err := Try(ctx, target, bucket, name, want[name])
+		if warnings = append(warnings, refused...); err != nil {
 			return warnings, err
 		}
 	}
 	return warnings, nil
+}
+
+// Try sets a setting, and warns if the target refuses it.
+func Try(ctx context.Context, target s3.Target, bucket string, name s3.SettingName, value string) ([]Warning, error) {
+	err := target.Set(ctx, bucket, name, value)
+	var refused s3.Refusal
+	switch {
+	case errors.Is(err, s3.ErrNotOffered):
+		return []Warning{{bucket, name, name.Mark(value), "the target does not offer it"}}, nil
+	case errors.As(err, &refused):
+		return []Warning{{bucket, name, name.Mark(value), refused.Reason()}}, nil
+	}
+	return nil, err
 }
 
 // compareSettings names the settings in which the buckets of both sides differ.

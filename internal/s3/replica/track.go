@@ -154,7 +154,7 @@ func (t *tracker) touched(p pair) {
 func (t *tracker) notCarried(bucket string, v s3.Version) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all.NotCarried.add(bucket + "/" + v.Key + " (" + v.ID + ")")
+	t.all.NotCarried.add(Item{bucket, v}.String())
 }
 
 // kept takes note of what stays on the target alone.

@@ -29,7 +29,7 @@ type spoken struct {
 func (a *run) hold(step string, check Check) {
 	before, is := a.record.Holds[step]
 	held := journal.ActionHeld{
-		Preflight: check.Preflight, Step: step, Reason: check.Verdict.Reason, Key: check.Verdict.Key, NeedsPersonAfter: journal.Duration(check.Verdict.Grace),
+		Preflight: check.Preflight, Step: step, Reason: check.Verdict.Reason, Key: check.Verdict.Key, List: check.Verdict.List, NeedsPersonAfter: journal.Duration(check.Verdict.Grace),
 	}
 	said := a.said[step]
 	switch {

@@ -49,6 +49,8 @@ type Verdict struct {
 	Meanwhile string
 	// Grace is how long the verdict may hold a step before it needs a person; with zero it never does.
 	Grace time.Duration
+	// List is set with a [VerdictHold] whose reason is a list, and whose key is of that list: a force must name it.
+	List bool
 	// Brief is set with a [VerdictHold] about what often takes seconds: see [Verdict.Briefly].
 	Brief bool
 }
@@ -92,6 +94,12 @@ func WarnOfLoss(key, reason, advice string) Verdict {
 // About returns the verdict with that key.
 func (v Verdict) About(key string) Verdict {
 	v.Key = key
+	return v
+}
+
+// AboutList returns the verdict as one about a list with that key.
+func (v Verdict) AboutList(key string) Verdict {
+	v.Key, v.List = key, true
 	return v
 }
 

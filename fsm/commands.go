@@ -1,8 +1,10 @@
 package fsm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -15,9 +17,29 @@ func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 }
 
 // RetryPast is [Retry] that also goes past what holds the action now, as far as that may
-// be forced. Where nothing does it is Retry.
-func RetryPast(s *State, action, reason, actor string) ([]journal.Draft, error) {
-	return retry(s, action, actor, journal.ActionRetried{Reason: reason, Force: true})
+// be forced. Where nothing does it is Retry. What holds it may be a list: then list must be its key, as the person
+// may have read another one.
+func RetryPast(s *State, action, list, reason, actor string) ([]journal.Draft, error) {
+	return retry(s, action, actor, journal.ActionRetried{Reason: reason, Force: true, List: list})
+}
+
+// listed refuses a force that does not name the list that holds the action now.
+func listed(rec *journal.ActionRecord, list string) error {
+	holds := ""
+	for _, step := range slices.Sorted(maps.Keys(rec.Holds)) {
+		key := rec.Holds[step].ListKey()
+		if key != "" && key == list {
+			return nil
+		}
+		holds = cmp.Or(holds, key)
+	}
+	switch {
+	case holds != "":
+		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("a list holds %s, and you must name the one that you read; read it with \"ekco status\", then \"ekco retry --force --list %s %s\"", rec.ID, holds, rec.ID)}
+	case list != "":
+		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("list %s does not hold %s now; \"ekco status\" shows what does", list, rec.ID)}
+	}
+	return nil
 }
 
 func retry(s *State, action, actor string, retried journal.ActionRetried) ([]journal.Draft, error) {
@@ -30,6 +52,11 @@ func retry(s *State, action, actor string, retried journal.ActionRetried) ([]jou
 		return nil, &RefusedError{Rule: RuleCancelling, Reason: action + " is being cancelled: " + rec.Cancelling.Reason}
 	case rec.Unreadable != "":
 		return nil, &RefusedError{Rule: RuleUnreadable, Reason: UnreadableReason(rec)}
+	}
+	if retried.Force {
+		if err := listed(rec, retried.List); err != nil {
+			return nil, err
+		}
 	}
 	return []journal.Draft{{
 		Type: journal.TypeActionRetried, Subject: rec.Subject, Action: rec.ID, Cause: rec.LastSeq, Actor: actor,

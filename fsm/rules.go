@@ -32,6 +32,8 @@ const (
 	RuleCancelling = "Cancelling"
 	// RuleUnreadable: a newer EKCO wrote an event of the action.
 	RuleUnreadable = "Unreadable"
+	// RuleListed: a list holds the action, and a force must name that list.
+	RuleListed = "Listed"
 	// RuleReplaced: the name belongs to another thing than the one that was shown.
 	RuleReplaced = "Replaced"
 	// RuleInput: what else was said makes no sense.

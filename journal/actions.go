@@ -152,8 +152,18 @@ type ActionHeld struct {
 	Reason string `json:"reason"`
 	// Key names what the reason is about, like that of [ActionWarned].
 	Key string `json:"key,omitempty"`
+	// List is set where the reason is a list that the key is of: a force must name that key.
+	List bool `json:"list,omitempty"`
 	// NeedsPersonAfter is how long it may last before it needs a person; with zero it never does.
 	NeedsPersonAfter Duration `json:"needs_person_after,omitempty"`
+}
+
+// ListKey is the key of the list that holds, empty where none does.
+func (h ActionHeld) ListKey() string {
+	if h.List {
+		return h.Key
+	}
+	return ""
 }
 
 // HoldNextAttempt is the hold of a step that is to be tried for as long as it takes, and whose
@@ -238,6 +248,8 @@ type ActionRetried struct {
 	// Force also goes past what holds the action just then, as far as that may be forced;
 	// see [ActionRecord.Forced].
 	Force bool `json:"force,omitempty"`
+	// List is the key of the list that a person read, where a list holds the action.
+	List string `json:"list,omitempty"`
 }
 
 // ActionJoined says that a person requested an open action that another actor requested before. It sets

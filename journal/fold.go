@@ -134,7 +134,7 @@ func leastNeeded(warned []Warning) int {
 // attempts count from 0, and its next try is at once.
 func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	if p.Force {
-		r.Forced = r.forced()
+		r.Forced = r.forced(p.List)
 	}
 	r.freeAll()
 	for id, step := range r.Steps {
@@ -145,11 +145,13 @@ func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	}
 }
 
-// forced returns what was gone past, with what holds the action now.
-func (r *ActionRecord) forced() []Forced {
+// forced returns what was gone past, with what holds the action now: that list, or what is no list.
+func (r *ActionRecord) forced(list string) []Forced {
 	forced := slices.Clone(r.Forced)
 	for _, held := range r.Holds {
-		forced = append(forced, Forced{held.Preflight, held.Key})
+		if held.ListKey() == list {
+			forced = append(forced, Forced{held.Preflight, held.Key})
+		}
 	}
 	slices.SortFunc(forced, func(a, b Forced) int {
 		return cmp.Or(strings.Compare(a.Preflight, b.Preflight), strings.Compare(a.Key, b.Key))

@@ -188,7 +188,7 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 // uncarriedText says what the switch would lose.
 func uncarriedText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("ha-minio cannot take %s, which would be deleted with the single MinIO: %s; have its owner store it in another way, or remove it; "+
-		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" gives up exactly what is named here", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID)
+		"\"ekco retry %s\" looks again, %s gives up exactly what is named here", words.Count(found.Count, "thing"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
 // isOlder reports whether a server's version, which is the time of its release, is known to
@@ -219,12 +219,12 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 	if err != nil {
 		return actions.Hold(err.Error()).About("unread")
 	}
-	key := strings.Join(names, " ")
+	key := listKey(names)
 	if len(names) == 0 || record.HasForced(MinioNoBypass, key) {
 		return actions.Pass()
 	}
 	return actions.Hold(fmt.Sprintf("besides Service minio, this selects the single MinIO: %s; its clients would go on writing to it while the rest is copied, and that would be lost; "+
-		"have them use Service minio, and take this away; if nobody writes by it, \"ekco retry --force %s\" goes on", strings.Join(names, ", "), record.ID)).About(key)
+		"have them use Service minio, and take this away; if nobody writes by it, %s goes on", strings.Join(names, ", "), releases(key, record))).AboutList(key)
 }
 
 // tried rests between tries, and holds after the last. A retry begins anew.

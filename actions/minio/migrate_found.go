@@ -64,8 +64,18 @@ func textOf(found journal.MinioFound) string {
 
 // keyFor is the key of a hold for it: a force releases the names that the hold shows, of that store.
 func keyFor(found journal.MinioFound) string {
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{found.Store}, found.Names...), "\x00")))
+	return listKey(append([]string{found.Store}, found.Names...))
+}
+
+// listKey is the key of a hold that is a list.
+func listKey(names []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return hex.EncodeToString(sum[:8])
+}
+
+// releases is the command that releases the list with that key.
+func releases(key string, record journal.ActionRecord) string {
+	return fmt.Sprintf("\"ekco retry --force --list %s %s\"", key, record.ID)
 }
 
 // released reports whether a person released every single thing that was found, by its name in the
@@ -82,7 +92,7 @@ func toldOf(record journal.ActionRecord, step, preflight, reason string, found j
 	if found.Count == 0 || asked || !within(found.At, foundRest) || record.HasForced(preflight, keyFor(found)) {
 		return actions.Pass()
 	}
-	return actions.Hold(reason).About(keyFor(found))
+	return actions.Hold(reason).AboutList(keyFor(found))
 }
 
 // nothingForeign holds before anything of others is removed from the target.
@@ -96,7 +106,7 @@ func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verd
 
 func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("ha-minio has %s that the single MinIO has not, and that may be more than a copy of what it had: %s; a migration removes that; if the single MinIO lost it, look after its volume first; save what is needed of it; "+
-		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" has exactly what is named here removed", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID)
+		"\"ekco retry %s\" looks again, %s has exactly what is named here removed", words.Count(found.Count, "thing"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
 // nothingLacks holds before the single MinIO is deleted that has something alone.
@@ -111,11 +121,11 @@ func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdic
 func lackingText(left journal.MinioCompared, record journal.ActionRecord) string {
 	const why = "Service minio selects ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
 	if left.Unread {
-		return fmt.Sprintf("%s; whether all is there that the single MinIO has is not known: %s; \"ekco retry %s\" looks again, \"ekco retry --force %s\" has Deployment minio deleted all the same, and keeps its claim",
-			why, textOf(left.MinioFound), record.ID, record.ID)
+		return fmt.Sprintf("%s; whether all is there that the single MinIO has is not known: %s; \"ekco retry %s\" looks again, %s has Deployment minio deleted all the same, and keeps its claim",
+			why, textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
 	}
 	return fmt.Sprintf("%s; ha-minio has not all that the single MinIO has, which would be deleted: it is without %s: %s; copy what is needed of it; "+
-		"\"ekco retry %s\" looks again, \"ekco retry --force %s\" gives up exactly what is named here", why, words.Count(left.Count, "thing"), textOf(left.MinioFound), record.ID, record.ID)
+		"\"ekco retry %s\" looks again, %s gives up exactly what is named here", why, words.Count(left.Count, "thing"), textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
 }
 
 // compare looks whether the highly available MinIO, to which somebody else has the Service

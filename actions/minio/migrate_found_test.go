@@ -372,6 +372,33 @@ func TestWhatLacksBesidesIsNotReleased(t *testing.T) {
 	})
 }
 
+// TestAForceOfAnotherListReleasesNothing: the hold has found more since somebody read it.
+func TestAForceOfAnotherListReleasesNothing(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Target.AddBucket(plain, nil)
+		b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
+		b.asks()
+		r := b.start()
+		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
+		read := listOf(b.Record())
+		b.Target.Write(plain, "late", "text", s3.Attributes{}, time.Now())
+		b.Pass(2 * foundRest)
+		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/late")
+		for _, key := range []string{read, ""} {
+			b.Append("cli:me@here", journal.ActionRetried{Force: true, List: key}, journal.TypeActionRetried)
+			b.Tell(r, journal.TypeActionRetried)
+			b.Pass(time.Minute)
+			b.held(journal.StepPrepareMinio, MinioNothingForeign, "ekco retry --force --list "+listOf(b.Record())+" ")
+		}
+		if n := len(b.Record().Forced); n != 0 || listOf(b.Record()) == read {
+			t.Errorf("%d are forced, and list %s holds", n, read)
+		}
+		b.force(r)
+		b.ends(r, handedOver)
+	})
+}
+
 // TestWhatLacksIsReleasedAsItWas: another content under the same name nobody has released.
 func TestWhatLacksIsReleasedAsItWas(t *testing.T) {
 	for name, test := range map[string]struct {

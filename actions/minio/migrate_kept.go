@@ -108,7 +108,7 @@ func (s sides) putAside(ctx context.Context, item replica.Item) error {
 
 func lostText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("the single MinIO lacks %s that ha-minio has, and no client was heard to remove it: %s; look whether the volume of the single MinIO lost data, and restore that, or \"ekco cancel %s\" and have Service minio select ha-minio; "+
-		"\"ekco retry %s\" looks again; if clients removed it, \"ekco retry --force %s\" has exactly what is named here removed from ha-minio", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID, record.ID)
+		"\"ekco retry %s\" looks again; if clients removed it, %s has exactly what is named here removed from ha-minio", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
 }
 
 // sourceKept holds the switch before anything is left out that the single MinIO may have lost, and says what was

@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -134,8 +135,16 @@ func (b *duo) forced(preflight string, keys ...string) {
 // force has an administrator go past what holds the migration now.
 func (b *duo) force(r *actionstest.Running) {
 	b.T.Helper()
-	b.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
+	b.Append("cli:me@here", journal.ActionRetried{Force: true, List: listOf(b.Record())}, journal.TypeActionRetried)
 	b.Tell(r, journal.TypeActionRetried)
+}
+
+// listOf is the key of the list that holds an action, if one does.
+func listOf(record journal.ActionRecord) (key string) {
+	for _, held := range record.Holds {
+		key = cmp.Or(key, held.ListKey())
+	}
+	return key
 }
 
 // start starts a run that lives on.

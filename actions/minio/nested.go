@@ -3,8 +3,6 @@ package minio
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,9 +22,8 @@ const MinioNothingNested = "MinioNothingNested"
 const (
 	// nestedRest is the first pause after a look that found something; see [actions.Doubled].
 	nestedRest = time.Minute
-	// maxNested is how many objects of a look can be released by force, maxNamed how many the
-	// reason names.
-	maxNested, maxNamed = 99, 10
+	// maxNested is how many objects of a look can be released by force: the reason names all of them.
+	maxNested = 99
 	// unread ends the key of what kept EKCO from looking.
 	unread = " unread"
 )
@@ -60,7 +57,7 @@ func (s lookBelow) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	case err != nil:
 		left.Lacks, left.Key = err.Error(), step.Planned.ID+unread
 	default:
-		left.Lacks, left.Key = nestedText(found), step.Planned.ID+" "+nestedKey(found)
+		left.Lacks, left.Key = nestedText(found), listKey([]string{step.Planned.ID, fmt.Sprintf("%q", found)})
 	}
 	now := time.Now().UTC()
 	if left.Lacks == "" || len(found) <= maxNested && step.Action.HasForced(MinioNothingNested, left.Key) {
@@ -97,19 +94,14 @@ func nestedText(found []minio.Nested) string {
 		return ""
 	}
 	var names []string
-	for _, one := range found[:min(len(found), maxNamed)] {
+	for _, one := range found[:min(len(found), maxNested)] {
 		names = append(names, fmt.Sprintf("%s/%s (below %s)", one.Bucket, one.Key, one.Above))
 	}
 	more := ""
-	if len(found) > maxNamed {
-		more = fmt.Sprintf(" and at least %d more", len(found)-maxNamed)
+	if len(found) > maxNested {
+		more = ", and more, which is too much to be given up"
 	}
 	return fmt.Sprintf("%s below another object, which MinIO does not list, copy or restore: %s%s", words.Count(len(found), "object"), strings.Join(names, ", "), more)
-}
-
-func nestedKey(found []minio.Nested) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", found))
-	return hex.EncodeToString(sum[:8])
 }
 
 // nothingNested implements [MinioNothingNested].
@@ -119,12 +111,12 @@ func nothingNested(_ context.Context, record journal.ActionRecord) actions.Verdi
 		if verdict.Kind == actions.VerdictPass {
 			continue
 		}
-		advice := "; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; \"ekco retry --force %[1]s\" gives up what was found"
 		if strings.HasSuffix(verdict.Key, unread) {
-			advice = "; \"ekco retry --force %s\" goes on without that look"
+			verdict.Reason += fmt.Sprintf("; \"ekco retry --force %s\" goes on without that look", record.ID)
+			return verdict
 		}
-		verdict.Reason += fmt.Sprintf(advice, record.ID)
-		return verdict
+		verdict.Reason += fmt.Sprintf("; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; %s gives up what is named here", record.ID, releases(verdict.Key, record))
+		return verdict.AboutList(verdict.Key)
 	}
 	return actions.Pass()
 }

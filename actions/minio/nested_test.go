@@ -128,7 +128,7 @@ func TestEveryDriveIsLookedThrough(t *testing.T) {
 		s.moves(0)
 		r := s.Start(s.Config(s.definitions()))
 		s.comes(journal.StepLookBelowMinio, MinioNothingNested, "1 object ")
-		s.Append("cli:me@here", journal.ActionRetried{Force: true}, journal.TypeActionRetried)
+		s.Append("cli:me@here", journal.ActionRetried{Force: true, List: listOf(s.Record())}, journal.TypeActionRetried)
 		s.Tell(r, journal.TypeActionRetried)
 		r.End()
 		if took := s.took(); len(took) == 0 {
@@ -147,12 +147,32 @@ func TestOnlyWhatIsNamedCanBeGivenUp(t *testing.T) {
 		}
 		b.asks()
 		r := b.start()
-		b.held(journal.StepLookBelowMinio, MinioNothingNested, "at least 90 more")
+		b.held(journal.StepLookBelowMinio, MinioNothingNested, ", and more, which is too much to be given up")
 		b.force(r)
 		b.Pass(2 * time.Hour)
-		b.held(journal.StepLookBelowMinio, MinioNothingNested, "at least 90 more")
+		b.held(journal.StepLookBelowMinio, MinioNothingNested, ", and more, which is too much to be given up")
 		b.Cancel(r)
 		r.End()
+	})
+}
+
+// TestAllThatIsGivenUpIsNamed: a person releases what he has read.
+func TestAllThatIsGivenUpIsNamed(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		for i := range maxNested {
+			one := report
+			one.Key = fmt.Sprint("report/", i)
+			b.Nest(true, one)
+		}
+		b.asks()
+		r := b.start()
+		for i := range maxNested {
+			b.held(journal.StepLookBelowMinio, MinioNothingNested, fmt.Sprintf("/report/%d (below ", i))
+		}
+		b.force(r)
+		b.comes("done look-below ")
+		r.Halt()
 	})
 }
 

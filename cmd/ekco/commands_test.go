@@ -191,6 +191,7 @@ func TestWordsArePassedOn(t *testing.T) {
 		{[]string{"resume", "w"}, api.ResumeRequest{Name: "w"}, "resumed w"},
 		{[]string{"retry", "a", "--reason", "r"}, []any{"retry", api.ActionCommand{Action: "a", Reason: "r"}}, "a (light hall) is retried"},
 		{[]string{"retry", "a", "--force"}, []any{"retry", api.ActionCommand{Action: "a", Force: true}}, "a (light hall) is retried, overriding the holds that offer it"},
+		{[]string{"retry", "a", "--force", "--list", "1a"}, []any{"retry", api.ActionCommand{Action: "a", Force: true, List: "1a"}}, "a (light hall) is retried, overriding the holds that offer it"},
 		{[]string{"cancel", "a"}, []any{"cancel", api.ActionCommand{Action: "a"}}, "a (light hall) is asked to stop; it has changed nothing"},
 		{[]string{"journal", "accept", "--reason", "r"}, api.AcceptRequest{Reason: "r"}, "accepted"},
 		{[]string{"journal", "export", "-", "--node", "w"}, journal.Query{Node: "w"}, ""},

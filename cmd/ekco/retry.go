@@ -21,13 +21,19 @@ func newRetryCommand(a *app) *cobra.Command {
 object has one open action, its name is enough. A running action is not changed.
 
 With --force it also overrides the present hold, if the reason in "ekco status"
-offers that: it says what may be lost. Other holds stay, and so do later ones.`,
+offers that: it says what may be lost. Other holds stay, and so do later ones. If
+the reason is a list, --list must name it: the reason has the command. If the list
+has changed since, nothing is overridden.`,
 		Example: `  ekco retry worker-2
   ekco retry purge-worker-2-57-3f9a --reason "the API server is back"
-  ekco retry migrate-minio-8-1b2c --force --reason "the volumes can grow"`,
+  ekco retry migrate-minio-8-1b2c --force --reason "the volumes can grow"
+  ekco retry migrate-minio-8-1b2c --force --list 98b8988c37d5d530`,
 		Args:              actionArgument.required,
 		ValidArgsFunction: completeFirst(a.actionIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if command.List != "" && !command.Force {
+				return usagef("--list needs --force")
+			}
 			return a.with(cmd.Context(), cmd, func(backend *connection) error {
 				action, err := openAction(cmd.Context(), backend, "retry", args[0])
 				if err != nil {
@@ -47,6 +53,7 @@ offers that: it says what may be lost. Other holds stay, and so do later ones.`,
 	}
 	cmd.Flags().StringVar(&command.Reason, "reason", "", "why, for the record")
 	cmd.Flags().BoolVar(&command.Force, "force", false, "also override the present hold, if its reason offers that")
+	cmd.Flags().StringVar(&command.List, "list", "", "the key of the list to override, from the reason")
 	return cmd
 }
 

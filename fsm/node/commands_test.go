@@ -143,6 +143,34 @@ func TestAnActionThatIsTakenBackCanStallAndBeRetried(t *testing.T) {
 	}
 }
 
+// TestAForceNamesTheListThatHolds: the person may have read another one. What is no list needs no name.
+func TestAForceNamesTheListThatHolds(t *testing.T) {
+	w := due(t, "w1")
+	w.decide()
+	id := w.open(journal.ActionPurgeNode, "w1")
+	w.act(id, journal.TypeActionPlanned, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "unlist"}}}})
+	force := func(list, want string) {
+		t.Helper()
+		drafts, err := fsm.RetryPast(w.s, id, list, "", person)
+		if refused := errors.Is(err, fsm.ErrRefused); refused != (want != "") || refused != (len(drafts) == 0) || refused && !strings.Contains(err.Error(), want) {
+			t.Errorf("list %q: %v, %v; want it refused with %q", list, drafts, err, want)
+		}
+	}
+	w.act(id, journal.TypeActionHeld, journal.ActionHeld{Step: "unlist", Preflight: "X", Key: "1a"})
+	force("", "")
+	force("1a", "list 1a does not hold")
+	for _, key := range []string{"1a", "2b"} { // it changes
+		w.act(id, journal.TypeActionHeld, journal.ActionHeld{Step: "unlist", Preflight: "X", Key: key, List: true})
+		force(key, "")
+	}
+	const command = "ekco retry --force --list 2b "
+	force("", command+id)
+	force("1a", command+id)
+	if _, err := fsm.Retry(w.s, id, "", person); err != nil {
+		t.Errorf("without force: %v", err)
+	}
+}
+
 func TestResumeNamesWhatIsPaused(t *testing.T) {
 	w := newWorld(t)
 	w.cluster("w1")

@@ -69,6 +69,9 @@ var actionRows = []Row{
 		if p.Force {
 			past = ", overriding what it waited for"
 		}
+		if p.List != "" {
+			past = ", overriding list " + p.List
+		}
 		return fmt.Sprintf("%s: %s retried it%s%s", e.Action, e.Actor, past, Because(p.Reason))
 	})},
 	{Type: journal.TypeActionJoined, Sentence: Of(func(e journal.Event, p *journal.ActionJoined) string {

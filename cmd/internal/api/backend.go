@@ -265,7 +265,9 @@ type ActionCommand struct {
 	Action string `json:"action"`
 	Reason string `json:"reason,omitempty"`
 	// Force has a retry go past what holds the action, as far as that may be forced.
-	Force bool   `json:"force,omitempty"`
+	Force bool `json:"force,omitempty"`
+	// List is the key of the list that holds it, if a list does.
+	List  string `json:"list,omitempty"`
 	Actor string `json:"actor"`
 }
 

@@ -228,7 +228,7 @@ func (b *Backend) Resume(ctx context.Context, p api.ResumeRequest) error {
 func (b *Backend) Retry(ctx context.Context, c api.ActionCommand) error {
 	return b.command(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		if c.Force {
-			return fsm.RetryPast(s, c.Action, c.Reason, c.Actor)
+			return fsm.RetryPast(s, c.Action, c.List, c.Reason, c.Actor)
 		}
 		return fsm.Retry(s, c.Action, c.Reason, c.Actor)
 	})

@@ -163,7 +163,7 @@ func (b *Backend) Resume(ctx context.Context, r api.ResumeRequest) error {
 func (b *Backend) Retry(ctx context.Context, c api.ActionCommand) error {
 	return b.write(ctx, func(s *fsm.State) ([]journal.Draft, error) {
 		if c.Force {
-			return fsm.RetryPast(s, c.Action, c.Reason, b.actor)
+			return fsm.RetryPast(s, c.Action, c.List, c.Reason, b.actor)
 		}
 		return fsm.Retry(s, c.Action, c.Reason, b.actor)
 	})

@@ -36,6 +36,8 @@ type MinioMigrate struct {
 	// Version is the resource version of the Service after that switch: while it has that, no client has changed it
 	// since. Empty if unknown.
 	Version string `json:"version,omitempty"`
+	// Newest is when the newest version was written that the standalone MinIO had at that switch, by its clock.
+	Newest time.Time `json:"newest,omitzero"`
 	// Ours is until when EKCO copied to the highly available MinIO, which has not served since: older data there is a
 	// copy. Zero if EKCO did not copy.
 	Ours time.Time `json:"ours,omitzero"`
@@ -60,6 +62,8 @@ type MinioCompared struct {
 	Unread bool `json:"unread,omitempty"`
 	// Version is the resource version of the Service during the comparison.
 	Version string `json:"version,omitempty"`
+	// Newest is when the newest version was written that the standalone MinIO had then, by its clock.
+	Newest time.Time `json:"newest,omitzero"`
 	// Done is set once nothing is missing, or a person overrode that.
 	Done bool `json:"done,omitempty"`
 }
@@ -164,6 +168,8 @@ type MinioCutOver struct {
 	// not a copy.
 	Away    string `json:"away,omitempty"`
 	Touched bool   `json:"touched,omitempty"`
+	// Newest is when the newest version was written that the standalone MinIO had then, by its clock.
+	Newest time.Time `json:"newest,omitzero"`
 	// Unread is set if the switch went without the last changes of the standalone MinIO.
 	Unread bool `json:"unread,omitempty"`
 	// Uncarried is what ha-minio cannot store, as shown by a hold: a person must release it before the switch.

@@ -88,6 +88,7 @@ func migrating(m *migrator) actions.Definition {
 		Plan:      m.plan,
 		Needed: []string{
 			journal.StepCompareMinio, journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
+			doesLookAndDelete,
 		},
 		Steps: map[string]actions.Step{
 			journal.StepLookBelowMinio:        lookBelow{m.api, m.sourceDrive},
@@ -99,7 +100,8 @@ func migrating(m *migrator) actions.Definition {
 			journal.StepCutOverMinio:          cutOver{m},
 			journal.StepCallOffMinio:          callOff{m},
 			journal.StepAwaitServedMinio:      awaitServed{m},
-			journal.StepDeleteMinioDeployment: deleteDeployment{m},
+			journal.StepDeleteMinioDeployment: deleteDeployment{m}, // of plans of before
+			doesLookAndDelete:                 deleteDeployment{m},
 			journal.StepDeleteSingleClaim:     deleteSingleClaim{m},
 		},
 		Preflights: m.preflights(),
@@ -151,6 +153,9 @@ func planned(id string, timeout time.Duration, domains []string, preflights ...s
 	return journal.PlannedStep{ID: id, Does: id, Timeout: journal.Duration(timeout), Domains: domains, Preflights: preflights}
 }
 
+// doesLookAndDelete is the kind of the step that deletes the Deployment after a last look, which plans of earlier EKCOs lack.
+const doesLookAndDelete = "look-and-delete"
+
 var storage = []string{journal.DomainStorage}
 
 func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) {
@@ -168,18 +173,20 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
 	// EKCO's switch says nothing of a Deployment that was made since. What clients write by
 	// connections from before a switch is there until the last, so that this comes last.
-	if shall.HandOver && (!shall.Switched || shall.From != shall.Deployment) {
-		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNothingLacks))
+	known := shall.Switched && shall.From == shall.Deployment && (shall.Unread || !shall.Newest.IsZero())
+	if shall.HandOver && !known {
+		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
 	}
 	steps = append(steps,
-		planned(journal.StepLookBelowAgainMinio, lookTimeout, actions.NoDomains, MinioStillServed, MinioNothingNested),
-		planned(journal.StepDeleteMinioDeployment, deleteTimeout, storage, MinioStillServed),
+		planned(journal.StepLookBelowAgainMinio, lookTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingNested),
+		planned(journal.StepDeleteMinioDeployment, catchUpTimeout, storage, MinioStillServed, MinioNoBypass, MinioNothingLacks),
 	)
+	steps[len(steps)-1].Does = doesLookAndDelete
 	if shall.Claim != "" {
 		steps = append(steps, planned(journal.StepDeleteSingleClaim, deleteTimeout, storage, MinioStillServed))
 	}
 	for i := range steps {
-		steps[i].Irreversible = steps[i].Does == journal.StepDeleteMinioDeployment || steps[i].Does == journal.StepDeleteSingleClaim
+		steps[i].Irreversible = steps[i].ID == journal.StepDeleteMinioDeployment || steps[i].ID == journal.StepDeleteSingleClaim
 		if i > 0 {
 			steps[i].After = []string{steps[i-1].ID}
 		}

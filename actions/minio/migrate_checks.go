@@ -223,7 +223,7 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 	if len(names) == 0 || record.HasForced(MinioNoBypass, key) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("besides Service minio, this selects the single MinIO: %s; its clients would go on writing to it while the rest is copied, and that would be lost; "+
+	return actions.Hold(fmt.Sprintf("besides Service minio, this selects the single MinIO: %s; what its clients write to it may not be copied any more, and would be lost; "+
 		"have them use Service minio, and take this away; if nobody writes by it, %s goes on", strings.Join(names, ", "), releases(key, record))).AboutList(key)
 }
 
@@ -293,8 +293,8 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	case verdict.Kind != actions.VerdictPass:
 		return verdict
 	}
-	if !looksBelow(record, journal.StepLookBelowAgainMinio) && !record.PastNoReturn {
-		return actions.Abandon("an earlier EKCO planned it, which did not look for objects below other objects before the single MinIO is deleted").About("unlooked")
+	if (!looksBelow(record, journal.StepLookBelowAgainMinio) || !looksLate(record)) && !record.PastNoReturn {
+		return actions.Abandon("an earlier EKCO planned it, which did not look at all that the single MinIO has before it deletes that").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
 		return actions.Abandon("Service minio selects no pods since it selected ha-minio: it is repaired first").About("disabled")

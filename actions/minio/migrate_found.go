@@ -111,15 +111,23 @@ func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
 
 // nothingLacks holds before the single MinIO is deleted that has something alone.
 func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdict {
-	left, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
-	if err != nil {
-		return actions.Hold(err.Error()).About("outputs")
+	for _, step := range []string{journal.StepCompareMinio, journal.StepDeleteMinioDeployment} {
+		left, err := outputOf[journal.MinioCompared](record, step)
+		if err != nil {
+			return actions.Hold(err.Error()).About("outputs")
+		}
+		if verdict := toldOf(record, step, MinioNothingLacks, lackingText(step, left, record), left.MinioFound); verdict.Kind != actions.VerdictPass {
+			return verdict
+		}
 	}
-	return toldOf(record, journal.StepCompareMinio, MinioNothingLacks, lackingText(left, record), left.MinioFound)
+	return actions.Pass()
 }
 
-func lackingText(left journal.MinioCompared, record journal.ActionRecord) string {
-	const why = "Service minio selects ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
+func lackingText(step string, left journal.MinioCompared, record journal.ActionRecord) string {
+	why := "Service minio selects ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
+	if step == journal.StepDeleteMinioDeployment {
+		why = "what was written to the single MinIO since ha-minio took its place, as through another Service, was not copied"
+	}
 	if left.Unread {
 		return fmt.Sprintf("%s; whether all is there that the single MinIO has is not known: %s; \"ekco retry %s\" looks again, %s has Deployment minio deleted all the same, and keeps its claim",
 			why, textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
@@ -156,7 +164,7 @@ func (s compare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil || left.Done {
 		return outputs, err
 	}
-	return nil, &actions.UnfinishedError{Left: lackingText(left, step.Action), Waits: true, Outputs: outputs}
+	return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, left, step.Action), Waits: true, Outputs: outputs}
 }
 
 // look compares once nobody can write to the single one any more.
@@ -178,6 +186,10 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 		return journal.MinioCompared{}, err
 	}
 	defer both.close()
+	all, err := replica.Survey(ctx, both.source)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
 	found, err := alone(ctx, both.source, both.target, time.Time{}, replica.Alone)
 	if err != nil {
 		return journal.MinioCompared{}, err
@@ -190,7 +202,7 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err == nil && then != version {
 		err = &actions.UnfinishedError{Left: "somebody changed Service minio while both were compared", Waits: true}
 	}
-	return journal.MinioCompared{MinioFound: found, Version: version}, err
+	return journal.MinioCompared{MinioFound: found, Version: version, Newest: all.Newest}, err
 }
 
 // differs adds what both have and is not the same: what a version has besides its content, settings of buckets, and

@@ -3,10 +3,13 @@ package minio
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/internal/s3/replica"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -25,7 +28,7 @@ func (awaitServed) Do(context.Context, actions.StepContext) (json.RawMessage, er
 // available MinIO has all: while EKCO was away clients may have been led to the single one
 // again, and what they wrote there would be deleted unread. The next migration compares.
 func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	version, err := knownAt(record)
+	version, _, err := knownAt(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
@@ -43,32 +46,36 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 }
 
 // knownAt returns the resource version that the Service had when the highly available MinIO
-// was known to have all, empty where that is not on record.
-func knownAt(record journal.ActionRecord) (string, error) {
+// was known to have all, empty where that is not on record, and up to when all was written.
+func knownAt(record journal.ActionRecord) (version string, newest time.Time, err error) {
 	shall, err := shallOf(record)
 	if err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
-		return "", err
+		return "", time.Time{}, err
 	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
 	switch {
 	case err != nil:
-		return "", err
+		return "", time.Time{}, err
 	case compared.Done:
-		return compared.Version, nil
+		return compared.Version, compared.Newest, nil
 	case shall.HandOver && !shall.Switched:
-		return "", nil // it is compared yet
+		return "", time.Time{}, nil // it is compared yet
 	case shall.HandOver:
-		return shall.Version, nil
+		return shall.Version, shall.Newest, nil
 	}
-	return cut.Version, nil
+	return cut.Version, cut.Newest, nil
 }
 
-// deleteDeployment is done when there is no Deployment of that UID any more.
+// deleteDeployment is done when there is no Deployment of that UID any more. Before it deletes that it looks for what was
+// written there since the highly available MinIO has all.
 type deleteDeployment struct{ *migrator }
+
+// Interruptible implements [actions.InterruptibleStep]: the look may take long.
+func (deleteDeployment) Interruptible() bool { return true }
 
 // Atomic implements [actions.AtomicStep].
 func (deleteDeployment) Atomic() bool { return true }
@@ -79,16 +86,86 @@ func (s deleteDeployment) Prove(ctx context.Context, step actions.StepContext) (
 		return actions.Proof{}, err
 	}
 	single, err := s.api.Single(ctx)
-	return actions.Proof{Done: err == nil && single.Deployment != shall.Deployment, Missing: "Deployment minio still exists"}, err
+	return actions.Proof{
+		Done: err == nil && single.Deployment != shall.Deployment, Missing: "Deployment minio still exists", Outputs: lateOf(step),
+	}, err
 }
 
 func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	proof, err := s.Prove(ctx, step)
+	if err != nil || proof.Done {
+		return proof.Outputs, err
+	}
 	shall, err := shallOf(step.Action)
 	if err != nil {
 		return nil, err
 	}
+	outputs, err := s.looked(ctx, step)
+	if err != nil {
+		return nil, err
+	}
 	defer s.changed()
-	return nil, kube.Deleted(s.api.DeleteDeployment(ctx, shall.Deployment))
+	return outputs, kube.Deleted(s.api.DeleteDeployment(ctx, shall.Deployment))
+}
+
+// looked returns what the single MinIO has alone and a person released, or an error.
+func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	unread, err := unreadBy(step.Action)
+	if err != nil || unread || !looksLate(step.Action) {
+		return lateOf(step), err // the claim is kept
+	}
+	left, err := s.late(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	before, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
+	if err != nil {
+		return nil, err
+	}
+	left.Done = left.Count == 0 || released(left.MinioFound, before.MinioFound, step.Action, MinioNothingLacks)
+	outputs, err := json.Marshal(left)
+	switch {
+	case err != nil:
+		return nil, err
+	case !left.Done:
+		return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, left, step.Action), Waits: true, Outputs: outputs}
+	}
+	return outputs, step.CheckAgain(ctx)
+}
+
+// lateOf is what is on record of the look, which a later step needs.
+func lateOf(step actions.StepContext) json.RawMessage {
+	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
+		return outputs
+	}
+	return json.RawMessage("{}")
+}
+
+// late returns what was written to the single MinIO since the highly available one has all that it had. What clients
+// deleted there since is older.
+func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
+	_, newest, err := knownAt(record)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	both, err := s.open(ctx, record)
+	if errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) {
+		found := journal.MinioFound{Count: 1, Names: []string{err.Error()}, At: time.Now().UTC()}
+		return journal.MinioCompared{MinioFound: found, Unread: true}, nil
+	}
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	defer both.close()
+	found, err := alone(ctx, both.source, both.target, newest.Add(time.Millisecond), replica.Written)
+	found.Store = both.id
+	return journal.MinioCompared{MinioFound: found}, err
+}
+
+// looksLate reports whether the plan has that look. Those of earlier EKCOs lack it.
+func looksLate(record journal.ActionRecord) bool {
+	planned, is := record.Plan.Step(journal.StepDeleteMinioDeployment)
+	return !record.Planned || is && planned.Does == doesLookAndDelete
 }
 
 // deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone.
@@ -158,7 +235,11 @@ func unreadBy(record journal.ActionRecord) (bool, error) {
 		return false, err
 	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
-	return shall.HandOver && shall.Unread || cut.Unread || compared.Unread, err
+	if err != nil {
+		return false, err
+	}
+	late, err := outputOf[journal.MinioCompared](record, journal.StepDeleteMinioDeployment)
+	return shall.HandOver && shall.Unread || cut.Unread || compared.Unread || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
 }
 
 func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
+	"github.com/replicatedhq/ekco/internal/s3"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -109,7 +110,7 @@ func TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone(t *testing.T) {
 					b := grown(w)
 					b.copied()
 					b.Point(toHA)
-					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version()})
+					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()})
 					reconcile := b.AfterEffect
 					b.AfterEffect = func(done string) {
 						if reconcile(done); done == effect {
@@ -164,7 +165,7 @@ func TestTheSourceIsKeptWhileAnyReplicaIsLacking(t *testing.T) {
 				if err := b.Client(b.Objects).Healthy(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version()})
+				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()})
 				r := b.start()
 				b.Pass(2 * DefaultKeepSource)
 				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "all of its replicas")
@@ -231,4 +232,110 @@ func TestNothingIsComparedWhileTheServiceLeadsElsewhere(t *testing.T) {
 			t.Errorf("%q: it looked %d times at the single one, %v", leads, left.looked, err)
 		}
 	}
+}
+
+// TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread: clients of another Service write to the single MinIO, which has
+// all that ha-minio has for the last time then. What clients deleted on ha-minio meanwhile holds nothing.
+func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
+	other := minio.ServiceRef(miniosim.Namespace)
+	other.Name = "minio-nodeport"
+	for name, test := range map[string]struct {
+		step, line string
+		known      func(b *duo) journal.MinioMigrate
+	}{
+		"EKCO's switch": {journal.StepLookBelowAgainMinio, "done cut-over", nil},
+		"of an earlier one": {journal.StepLookBelowAgainMinio, "planned", func(b *duo) journal.MinioMigrate {
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()}
+		}},
+		"of a person": {journal.StepCompareMinio, "planned", func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				if test.known == nil {
+					b.asks()
+				} else {
+					b.copied()
+					b.Point(toHA)
+					b.asksWith(test.known(b))
+				}
+				r := b.start()
+				b.comes(test.line)
+				b.Pass(time.Second)
+				b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
+				b.held(test.step, MinioNoBypass, "selects the single MinIO: minio-nodeport")
+				if test.step == journal.StepCompareMinio { // which would find it, too
+					b.Source.SetLatency(time.Second)
+					b.Remove(other)
+					b.comes("done compare")
+				}
+				b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+				b.Target.DeleteVersion(kept, "document-0", versionOf(w.T, b, kept, "document-0"))
+				b.Source.Delete(kept, "document-0", time.Now()) // as its lifecycle does
+				b.Source.SetLatency(0)
+				b.Remove(other)
+				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "without 1 thing: object plain/late (null, ")
+				b.Pass(2 * foundRest)
+				if !strings.Contains(b.outcome(), "Deployment true, claim true") {
+					t.Fatal(b.outcome())
+				}
+				b.Retry(r)
+				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "object plain/late (null, ")
+				b.force(r)
+				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
+			})
+		})
+	}
+}
+
+// TestASourceThatCannotBeLookedAtLastKeepsItsClaim: nobody knows what is on it.
+func TestASourceThatCannotBeLookedAtLastKeepsItsClaim(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.comes("done cut-over")
+		b.Stick(true)
+		b.KillSingle()
+		b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "Deployment minio has no pod")
+		b.force(r)
+		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "Deployment minio has no pod")
+		b.force(r)
+		b.ends(r, claimKept)
+	})
+}
+
+// TestAPlanWithoutTheLastLookIsNotFollowed, unless something was deleted already: an earlier EKCO made it.
+func TestAPlanWithoutTheLastLookIsNotFollowed(t *testing.T) {
+	for does, unlooked := range map[string]bool{journal.StepDeleteMinioDeployment: true, doesLookAndDelete: false} {
+		record := recordOf(t, ours, nil)
+		record.Planned, record.Plan.Steps = true, []journal.PlannedStep{{ID: journal.StepLookBelowAgainMinio}, {ID: journal.StepDeleteMinioDeployment, Does: does}}
+		for _, past := range []bool{false, true} {
+			record.PastNoReturn = past
+			verdict := (&migrator{api: led{}}).stillServed(t.Context(), record)
+			if got := verdict.Kind == actions.VerdictAbandon && verdict.Key == "unlooked"; got != (unlooked && !past) {
+				t.Errorf("%s, past the point of no return %t: %+v", does, past, verdict)
+			}
+		}
+	}
+}
+
+// TestAServiceThatComesDuringTheLastLookHoldsIt: the look may take long.
+func TestAServiceThatComesDuringTheLastLookHoldsIt(t *testing.T) {
+	other := minio.ServiceRef(miniosim.Namespace)
+	other.Name = "minio-nodeport"
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()})
+		r := b.start()
+		b.Pass(DefaultKeepSource - time.Minute)
+		b.Source.SetLatency(5 * time.Second)
+		b.comes("started delete-deployment")
+		b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
+		b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "selects the single MinIO: minio-nodeport")
+		b.Remove(other)
+		b.ends(r, handedOver)
+	})
 }

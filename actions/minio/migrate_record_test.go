@@ -147,25 +147,26 @@ func TestTheClaimStaysWhereverTheLastWasNotRead(t *testing.T) {
 // TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo: with an older one nobody would notice
 // that it led elsewhere since.
 func TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo(t *testing.T) {
-	switched := journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Switched: true, Version: "5"}}
+	switched := journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Switched: true, Version: "5", Newest: time.Unix(5, 0)}}
 	others := journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Version: "5"}}
 	compared := func(done bool) map[string]any {
-		return map[string]any{journal.StepCompareMinio: journal.MinioCompared{Done: done, Version: "9"}}
+		return map[string]any{journal.StepCompareMinio: journal.MinioCompared{Done: done, Version: "9", Newest: time.Unix(9, 0)}}
 	}
 	for i, test := range []struct {
 		shall journal.MinioMigratePlan
 		left  map[string]any
 		want  string
 	}{
-		{journal.MinioMigratePlan{}, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Version: "7"}}, "7"},
+		{journal.MinioMigratePlan{}, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Version: "7", Newest: time.Unix(7, 0)}}, "7"},
 		{switched, nil, "5"},
 		{switched, compared(true), "9"},
 		{others, nil, ""},
 		{others, compared(false), ""},
 		{others, compared(true), "9"},
 	} {
-		if got, err := knownAt(recordOf(t, test.shall, test.left)); err != nil || got != test.want {
-			t.Errorf("%d: %q, %v; want %q", i, got, err, test.want)
+		got, newest, err := knownAt(recordOf(t, test.shall, test.left))
+		if err != nil || got != test.want || newest.IsZero() != (got == "") || got != "" && fmt.Sprint(newest.Unix()) != got {
+			t.Errorf("%d: %q, %s, %v; want %q", i, got, newest, err, test.want)
 		}
 	}
 }

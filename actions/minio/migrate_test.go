@@ -103,7 +103,7 @@ func TestTheCrashMatrixOfAMigration(t *testing.T) {
 		"only the hand-over, without a claim": scene(12, func(b *duo) {
 			b.Point(`{"app":"ha-minio"}`)
 			b.Remove(minio.SingleClaimRef(miniosim.Namespace))
-			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment()})
+			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Newest: time.Now()})
 		}),
 		"somebody else's switch": scene(14, func(b *duo) {
 			b.copied()

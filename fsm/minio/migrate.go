@@ -59,7 +59,7 @@ func (m *MinIO) migrates() bool {
 func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
-	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Ours: m.Ours, Source: m.Source}
+	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Newest: m.Newest, Ours: m.Ours, Source: m.Source}
 	if m.Service == journal.MinioServiceHA {
 		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio is still there", leads(m.Service)), Input: known}
 	}
@@ -82,7 +82,7 @@ func (m *MinIO) served(seq uint64) {
 	if m.Switched {
 		m.Past.Forgot[1] = seq
 	}
-	m.Switched, m.Unread, m.From, m.Version = false, false, "", ""
+	m.Switched, m.Unread, m.From, m.Version, m.Newest = false, false, "", "", time.Time{}
 	if m.Service != journal.MinioServiceDisabled && m.Taken != "" {
 		m.Past.Forgot[2] = seq
 		m.Taken = ""
@@ -101,9 +101,9 @@ func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
 	case step.Done():
 		// Somebody may have had it lead back since: who has it lead there next is not EKCO.
 		m.Switched = m.Service == journal.MinioServiceHA
-		m.Unread, m.From, m.Version = m.Switched && (cut.Unread || !known), "", ""
+		m.Unread, m.From, m.Version, m.Newest = m.Switched && (cut.Unread || !known), "", "", time.Time{}
 		if m.Switched {
-			m.From, m.Version = deploymentOf(rec), cut.Version
+			m.From, m.Version, m.Newest = deploymentOf(rec), cut.Version, cut.Newest
 		}
 		if m.Switched || m.Service == journal.MinioServiceDisabled {
 			m.Taken, m.Past.Switched = deploymentOf(rec), by

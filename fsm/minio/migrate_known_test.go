@@ -16,7 +16,7 @@ func (w *world) knows(want journal.MinioMigrate) {
 	w.Pass(fsm.RetryAfter + time.Minute)
 	rec := w.wants(migrate, true)
 	got, err := journal.InputOf[journal.MinioMigrate](rec.Request)
-	if err != nil || !got.Ours.Equal(want.Ours) || got.Source != want.Source || got.From != want.From || got.Version != want.Version || got.Switched != want.Switched || got.Unread != want.Unread {
+	if err != nil || !got.Ours.Equal(want.Ours) || got.Source != want.Source || got.From != want.From || got.Version != want.Version || !got.Newest.Equal(want.Newest) || got.Switched != want.Switched || got.Unread != want.Unread {
 		w.T.Errorf("%v: it is asked for with %+v, want %+v", err, got, want)
 	}
 	w.end(rec, journal.OutcomeCancelled)
@@ -226,8 +226,8 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 			return journal.MinioMigrate{}
 		},
 		"it switched": func(w *world) journal.MinioMigrate {
-			w.switches(journal.MinioCutOver{Switches: true, Version: "7"}, journal.MinioServiceHA)
-			return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7"}
+			w.switches(journal.MinioCutOver{Switches: true, Version: "7", Newest: time.Unix(7, 0)}, journal.MinioServiceHA)
+			return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7", Newest: time.Unix(7, 0)}
 		},
 		"it switched, somebody had it lead back, and somebody switched again": func(w *world) journal.MinioMigrate {
 			w.switches(journal.MinioCutOver{Switches: true, Unread: true, Version: "7"}, journal.MinioServiceHA, journal.MinioServiceSingle)

@@ -16,6 +16,11 @@ func Alone(ctx context.Context, one, other s3.Source, since time.Time) (Names, e
 	return beyond(ctx, one, other, since, (*pair).has)
 }
 
+// Written is [Alone] without delete markers, which lifecycles of the store make, too.
+func Written(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
+	return beyond(ctx, one, other, since, func(p *pair, v s3.Version) bool { return v.DeleteMarker || p.has(v) })
+}
+
 // Foreign is [Alone] of a target, without what is a mere copy of what the source has, whenever
 // it was made: an EKCO before this one copied without versions and times, and a pass makes
 // that equal.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -22,6 +23,8 @@ type Result struct {
 	Kept Kept
 	// Touched are the objects that were not the same on both sides, or may not have been.
 	Touched Touched
+	// Newest is when the newest version of the source was written, by its own clock; 1970 where it has none.
+	Newest time.Time
 }
 
 // Touched are objects that a pass had to do with.

@@ -49,8 +49,15 @@ func TestASurveyCountsAllVersions(t *testing.T) {
 	store.AddBucket("empty", nil)
 	store.Write("bucket", "key", "content", s3.Attributes{}, time.Now())
 	store.Write("bucket", "key", "more content", s3.Attributes{}, time.Now())
-	store.Delete("bucket", "key", time.Now())
-	if extent, err := replica.Survey(t.Context(), store); err != nil || extent != (replica.Extent{Buckets: 2, Versions: 3, Bytes: 19}) {
+	newest := time.Now().Add(time.Minute).Truncate(time.Millisecond).UTC()
+	store.Delete("bucket", "key", newest)
+	if extent, err := replica.Survey(t.Context(), store); err != nil || extent != (replica.Extent{Buckets: 2, Versions: 3, Bytes: 19, Newest: newest}) {
 		t.Errorf("%+v, %v", extent, err)
+	}
+	target := s3sim.New()
+	target.AddBucket("bucket", s3.Settings{s3.Versioning: s3.VersioningEnabled})
+	target.AddBucket("empty", nil)
+	if result, err := replica.Pass(t.Context(), store, target, replica.Options{}); err != nil || !result.Newest.Equal(newest) {
+		t.Errorf("a pass says %s, %v", result.Newest, err)
 	}
 }

@@ -53,7 +53,7 @@ const undone = 8 << 20
 
 func newTracker(options Options) *tracker {
 	now := time.Now()
-	return &tracker{options: options, told: now, at: now}
+	return &tracker{options: options, told: now, at: now, all: Result{Newest: time.Unix(0, 0).UTC()}}
 }
 
 // begin begins a bucket, each after those before it.
@@ -77,6 +77,7 @@ func (t *tracker) found(ctx context.Context, b *progress, p pair) (number int, e
 	one := place{key: p.key, seen: int64(len(p.source)), release: release}
 	for _, v := range p.source {
 		one.bytes += v.Size
+		t.all.Newest = later(t.all.Newest, v.Modified)
 	}
 	b.open = append(b.open, one)
 	return b.first + len(b.open) - 1, nil

@@ -194,7 +194,7 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	if err := both.differs(ctx, &found); err != nil {
+	if err := changed(ctx, both.source, both.target, false, &found); err != nil {
 		return journal.MinioCompared{}, err
 	}
 	found.Store = both.id
@@ -205,42 +205,50 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	return journal.MinioCompared{MinioFound: found, Version: version, Newest: all.Newest}, err
 }
 
-// differs adds what both have and is not the same: what a version has besides its content, settings of buckets, and
-// contents of users, groups and policies. What clients made or wrote over on the target since is not compared.
-func (s sides) differs(ctx context.Context, found *journal.MinioFound) error {
-	theirs, err := s.source.ExportIAM(ctx)
+// changed adds what both have, and of which one has something else: what a version has besides its content, settings of
+// buckets, and contents of users, groups and policies. What was made on either since, or written over, is none of that.
+// Of a copy only what clients may have changed counts.
+func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *journal.MinioFound) error {
+	ours, err := one.ExportIAM(ctx)
 	if err != nil {
 		return err
 	}
-	ours, err := s.target.ExportIAM(ctx)
+	theirs, err := other.ExportIAM(ctx)
 	if err != nil {
 		return err
 	}
-	alone := slices.Concat(theirs.Beyond(ours), ours.Beyond(theirs)) // which are named, or are made since
-	names := slices.DeleteFunc(theirs.Differences(ours), func(name string) bool { return slices.Contains(alone, name) })
-	since := func(string, s3.Version) bool { return false }
-	report, err := replica.Compare(ctx, s.source, s.target, replica.CompareOptions{Removed: since})
+	names := ours.Changed(theirs)
+	if isCopy {
+		names = slices.DeleteFunc(names, s3.IsBuiltIn) // another release has others
+	}
+	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true})
 	if err != nil {
 		return err
 	}
 	for _, bucket := range slices.Sorted(maps.Keys(report.Settings)) {
-		has, err := s.source.Settings(ctx, bucket)
+		has, err := one.Settings(ctx, bucket)
 		if err != nil {
 			return err
 		}
 		for _, name := range report.Settings[bucket] {
-			names = append(names, fmt.Sprintf("the %s of bucket %s (%s)", name, bucket, name.Mark(has[name])))
+			if !isCopy || ofClients(name, has[name]) {
+				names = append(names, fmt.Sprintf("the %s of bucket %s (%s)", name, bucket, name.Mark(has[name])))
+			}
 		}
 	}
 	for _, d := range report.Differences {
-		if d.Besides() {
-			names = append(names, fmt.Sprintf("the %v of %s (%x)", d.Aspects, d.Name, d.State[:4]))
-		}
+		names = append(names, fmt.Sprintf("the %v of %s (%x)", d.Aspects, d.Name, d.State[:4]))
 	}
 	found.Count += len(names) + report.Count - len(report.Differences)
 	found.Names = append(found.Names, names...)
 	found.Names = found.Names[:min(len(found.Names), replica.MaxNames)]
 	return nil
+}
+
+// ofClients reports whether a setting of the copy may be of clients. EKCO copies with versions kept and without what acts
+// by itself, and does not set the region.
+func ofClients(name s3.SettingName, value string) bool {
+	return value != "" && value != s3.VersioningEnabled && name != s3.Region && (name != s3.ObjectLock || strings.Contains(value, "<Rule>"))
 }
 
 // serves returns the Service's resource version, or an error unless it leads to the highly

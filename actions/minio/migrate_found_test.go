@@ -1,9 +1,13 @@
 package minio
 
 import (
+	"archive/zip"
+	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions/actionstest"
@@ -245,7 +249,15 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 			b.Target.AddBucket(plain, nil)
 			b.Target.Write(plain, "both", "new", s3.Attributes{}, time.Now())
 		}, "object plain/both (null, "},
-		"a bucket": {func(b *duo) { b.Target.AddBucket("theirs", nil) }, "bucket theirs"},
+		"a bucket":            {func(b *duo) { b.Target.AddBucket("theirs", nil) }, "bucket theirs"},
+		"a setting":           {func(b *duo) { b.copied(); b.set(b.Target, s3.Policy, `{"Version":"1"}`) }, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: the policy of bucket kept ("},
+		"a setting that acts": {func(b *duo) { b.copied(); b.set(b.Target, s3.Lifecycle, "<keep/>") }, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: the lifecycle of bucket kept ("},
+		"a default retention": {func(b *duo) { b.copied(); b.set(b.Target, s3.ObjectLock, "<Rule>10 days</Rule>") }, "the object lock of bucket kept ("},
+		"a legal hold": {func(b *duo) {
+			b.copied()
+			annotated(b, s3.Attributes{LegalHold: true, Tags: map[string]string{"case": "17"}})
+		}, "the [tags retention or legal hold] of object kept/document-0"},
+		"a user": {func(b *duo) { b.AddUser("app" + miniosim.Disabled); b.copied(); b.AddUser("app") }, "user app ("},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
@@ -265,6 +277,40 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 			})
 		})
 	}
+}
+
+// annotated has clients of ha-minio give that to the newest version of an object.
+func annotated(b *duo, attributes s3.Attributes) {
+	b.T.Helper()
+	versions, err := b.Target.VersionsOf(b.T.Context(), kept, "document-0")
+	if err == nil {
+		v := versions[0]
+		v.Attributes = &attributes
+		err = b.Target.Annotate(b.T.Context(), kept, v, s3.Attributes{})
+	}
+	if err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+// TestACopyOfBeforeIsNotForeign: a migration that was given up has taken away what acts by itself, and what clients of
+// the single MinIO have set since is not on ha-minio.
+func TestACopyOfBeforeIsNotForeign(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.AddBucket("acts", acts)
+		b.copied()
+		m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
+		if err := m.unsettle(w.T.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Target.Set(w.T.Context(), "acts", s3.Versioning, s3.VersioningEnabled); err != nil {
+			t.Fatal(err)
+		}
+		b.set(b.Source, s3.Policy, `{"Version":"1"}`)
+		b.asks()
+		b.ends(b.start(), handedOver)
+	})
 }
 
 // TestWhatAnEarlierMigrationLeftIsEKCOs: it was called off, and goes on where the single one
@@ -483,5 +529,51 @@ func TestWhatAnOlderEKCOCopiedIsNotForeign(t *testing.T) {
 		b.Target.Write(kept, "document-0", "text 2", s3.Attributes{}, time.Now())
 		b.asks()
 		b.ends(b.start(), handedOver)
+	})
+}
+
+// withIAM is a store with these policies.
+type withIAM struct {
+	plainStore
+	iam *s3.IAM
+}
+
+func (w withIAM) ExportIAM(context.Context) (*s3.IAM, error) { return w.iam, nil }
+
+func newWithIAM(t *testing.T, policies string) withIAM {
+	t.Helper()
+	var archive bytes.Buffer
+	files := zip.NewWriter(&archive)
+	for name, content := range map[string]string{
+		"policies": policies, "users": "{}", "groups": "{}", "svcaccts": "{}", "user_mappings": "{}", "group_mappings": "{}", "stsuser_mappings": "{}",
+	} {
+		file, err := files.Create("iam-assets/" + name + ".json")
+		if err == nil {
+			_, err = file.Write([]byte(content))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	iam, err := s3.ReadIAM(archive.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withIAM{plainStore{s3sim.New()}, iam}
+}
+
+// TestThePoliciesOfAnotherReleaseAreNotForeign: every server has them. Before the single MinIO is deleted they count.
+func TestThePoliciesOfAnotherReleaseAreNotForeign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, other := newWithIAM(t, `{"readonly":{"a":1},"own":{"a":1},"alone":{}}`), newWithIAM(t, `{"readonly":{"a":2},"own":{"a":2}}`)
+		for isCopy, want := range map[bool]int{true: 1, false: 2} {
+			var found journal.MinioFound
+			if err := changed(t.Context(), one, other, isCopy, &found); err != nil || found.Count != want || len(found.Names) != want || !strings.HasPrefix(found.Names[want-1], "policy own (") && !strings.HasPrefix(found.Names[0], "policy own (") {
+				t.Errorf("a copy %t: %v, %+v", isCopy, err, found)
+			}
+		}
 	})
 }

@@ -104,6 +104,9 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 		since = time.Time{} // what EKCO copied was another store's, and may be the last of it; or its clock was wrong
 	}
 	found, err := alone(ctx, both.target, both.source, since, replica.Foreign)
+	if err == nil && since.IsZero() { // it may have served
+		err = changed(ctx, both.target, both.source, true, &found)
+	}
 	if err != nil || found.Count == 0 {
 		return found, err
 	}

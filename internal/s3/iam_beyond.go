@@ -1,9 +1,23 @@
 package s3
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // builtIn are the policies that every server has by itself.
 var builtIn = []string{"readwrite", "readonly", "writeonly", "diagnostics", "consoleAdmin"}
+
+// Changed names what both have, and is not the same.
+func (i *IAM) Changed(other *IAM) []string {
+	alone := slices.Concat(i.Beyond(other), other.Beyond(i))
+	return slices.DeleteFunc(i.Differences(other), func(name string) bool { return slices.Contains(alone, name) })
+}
+
+// IsBuiltIn reports whether that is the name of a policy that every server has, and that differs between releases.
+func IsBuiltIn(name string) bool {
+	return slices.ContainsFunc(builtIn, func(policy string) bool { return strings.HasPrefix(name, "policy "+policy+" (") })
+}
 
 // Beyond names what is not in other at all. Neither secrets nor contents are told.
 func (i *IAM) Beyond(other *IAM) []string {

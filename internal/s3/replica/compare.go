@@ -61,6 +61,8 @@ type CompareOptions struct {
 	Progress func(versions int64)
 	// Removed is that of [Options]: what a pass keeps is no difference.
 	Removed Removed
+	// Besides has nothing told of objects but what versions that both have are besides their content.
+	Besides bool
 }
 
 // Compare compares everything that the two sides have: buckets and their settings,
@@ -94,6 +96,7 @@ type comparison struct {
 	source, target s3.Source
 	progress       func(versions int64)
 	removed        Removed
+	besides        bool
 	// common are the buckets of both sides.
 	common []string
 
@@ -106,7 +109,7 @@ type comparison struct {
 
 func newComparison(source, target s3.Source, options CompareOptions) *comparison {
 	return &comparison{
-		source: source, target: target, chosen: newSample(options.Sample), progress: options.Progress, removed: options.Removed, told: time.Now(),
+		source: source, target: target, chosen: newSample(options.Sample), progress: options.Progress, removed: options.Removed, besides: options.Besides, told: time.Now(),
 		report: Report{Settings: make(map[string][]s3.SettingName)},
 	}
 }
@@ -187,6 +190,9 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 		return err
 	}
 	d.keep(&p, c.removed)
+	if c.besides {
+		d.surplus, d.changes = nil, slices.DeleteFunc(d.changes, func(c change) bool { return !c.besides() })
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, change := range d.changes {

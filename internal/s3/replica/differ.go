@@ -46,9 +46,6 @@ func differenceOf(bucket string, v s3.Version, aspects []Aspect) Difference {
 	return Difference{bucket, v.Key, v.ID, Item{bucket, v}.String(), aspects, fingerprint(v)}
 }
 
-// Besides reports whether only what a version has besides its content differs.
-func (d Difference) Besides() bool { return onlyOf(d.Aspects, Metadata, Tags, Lock) }
-
 func onlyOf(aspects []Aspect, allowed ...Aspect) bool {
 	return !slices.ContainsFunc(aspects, func(a Aspect) bool { return !slices.Contains(allowed, a) })
 }
@@ -76,6 +73,9 @@ type change struct {
 	old     *s3.Version
 	aspects []Aspect
 }
+
+// besides reports whether only what a version has besides its content differs.
+func (c *change) besides() bool { return onlyOf(c.aspects, Metadata, Tags, Lock) }
 
 // annotation reports whether only what can be changed in place differs. A retention that is over can only be stored
 // with its version.

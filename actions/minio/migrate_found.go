@@ -89,7 +89,7 @@ func released(found, shown journal.MinioFound, record journal.ActionRecord, pref
 // another look: after a while, or when somebody asks for one.
 func toldOf(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
 	asked := record.Steps[step].Attempts == 0
-	if found.Count == 0 || asked || !within(found.At, foundRest) || record.HasForced(preflight, keyFor(found)) {
+	if found.Count == 0 || asked || !within(found.At, foundRest) || released(found, found, record, preflight) {
 		return actions.Pass()
 	}
 	return actions.Hold(reason).AboutList(keyFor(found))

@@ -94,7 +94,7 @@ func TestARepairThatSomebodyElseMadeOrMadeWrongEnds(t *testing.T) {
 		change func(s *store)
 		reason string
 	}{
-		"pointed elsewhere":       {false, func(s *store) { s.Point(`{"app":"mine"}`) }, "leads to something else"},
+		"pointed elsewhere":       {false, func(s *store) { s.Point(`{"app":"mine"}`) }, "something else"},
 		"the Service is gone":     {false, func(s *store) { s.Remove(minio.ServiceRef(miniosim.Namespace)) }, "or is gone"},
 		"the single one is gone":  {true, func(s *store) { s.Remove(minio.DeploymentRef(miniosim.Namespace)) }, "there is no Deployment minio any more"},
 		"the single one is back":  {false, func(s *store) { s.Put(minio.DeploymentRef(miniosim.Namespace), `{}`) }, "there is a Deployment minio again"},

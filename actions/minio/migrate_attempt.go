@@ -241,7 +241,8 @@ func (a *attempt) before(ctx context.Context) error {
 		return errors.New(fast)
 	}
 	a.versions = result.Seen
-	if len(lost.names()) == 0 {
+	// What was released may be refused only by the last pass, so that it is not among these.
+	if was := a.state.Uncarried; len(lost.names()) == 0 && !released(was, was, a.step.Action, MinioCarriedOver) {
 		a.state.Uncarried = journal.MinioFound{}
 	}
 	if err := a.mayLose(lost); err != nil {

@@ -49,7 +49,7 @@ func TestASourceThatComesBackAsAnotherStoreIsNotCopied(t *testing.T) {
 // TestWhatTheSourceLostStaysOnTheCopy: it says that it is the same store. What no client was heard to remove is not
 // removed from the copy before a person released exactly that.
 func TestWhatTheSourceLostStaysOnTheCopy(t *testing.T) {
-	const objects = 2000
+	const objects = 400
 	lose := func(n int) func(b *duo) {
 		return func(b *duo) {
 			for i := range n {

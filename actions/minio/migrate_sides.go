@@ -244,8 +244,8 @@ func (f *fenced) Put(ctx context.Context, bucket string, v s3.Version, old *s3.V
 	return f.guarded(ctx, adds, func() error { return f.Store.Put(ctx, bucket, v, old, content, unchecked) })
 }
 
-func (f *fenced) Complete(ctx context.Context, bucket string, v s3.Version, old *s3.Version, upload string, parts []s3.Part) error {
-	return f.guarded(ctx, adds, func() error { return f.Store.Complete(ctx, bucket, v, old, upload, parts) })
+func (f *fenced) Complete(ctx context.Context, bucket string, v s3.Version, upload string, parts []s3.Part) error {
+	return f.guarded(ctx, adds, func() error { return f.Store.Complete(ctx, bucket, v, upload, parts) })
 }
 
 func (f *fenced) PutMarker(ctx context.Context, bucket string, v s3.Version) error {

@@ -121,8 +121,9 @@ type Target interface {
 	Begin(ctx context.Context, bucket string, v Version) (upload string, err error)
 	// PutPart stores a part; all but the last are of at least 5 MiB.
 	PutPart(ctx context.Context, bucket string, v Version, upload string, number int, content io.Reader, size int64) (Part, error)
-	// Complete makes a version of all parts, in place of an old one as Put does.
-	Complete(ctx context.Context, bucket string, v Version, old *Version, upload string, parts []Part) error
+	// Complete makes a version of all parts. It replaces any version with that id: servers compare
+	// a condition with the newest version of the key.
+	Complete(ctx context.Context, bucket string, v Version, upload string, parts []Part) error
 	// Abort removes an upload that was not completed.
 	Abort(ctx context.Context, bucket string, v Version, upload string) error
 	// PutMarker stores a delete marker with its id and time.

@@ -103,7 +103,7 @@ func (c *Client) PutPart(ctx context.Context, bucket string, v Version, upload s
 }
 
 // Complete implements [Target].
-func (c *Client) Complete(ctx context.Context, bucket string, v Version, old *Version, upload string, parts []Part) error {
+func (c *Client) Complete(ctx context.Context, bucket string, v Version, upload string, parts []Part) error {
 	complete := make([]minio.CompletePart, len(parts))
 	for i, part := range parts {
 		complete[i] = minio.CompletePart{PartNumber: part.Number, ETag: part.ETag}
@@ -112,7 +112,6 @@ func (c *Client) Complete(ctx context.Context, bucket string, v Version, old *Ve
 	options := minio.PutObjectOptions{Internal: minio.AdvancedPutOptions{
 		SourceETag: v.ETag, SourceMTime: v.Modified, ReplicationRequest: true,
 	}}
-	replaceOnly(&options, v, old)
 	_, err := c.core.CompleteMultipartUpload(ctx, bucket, v.Key, upload, complete, options)
 	return written("complete object", bucket, v.Key, err)
 }

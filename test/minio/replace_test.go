@@ -115,3 +115,31 @@ func TestAShortenedRetentionIsCopied(t *testing.T) {
 		t.Errorf("a second pass changed something: %+v", again)
 	}
 }
+
+// TestALargeObjectIsStoredBelowNewerVersions: the server has no condition on an older version for what is stored in
+// parts. No upload stays on its disk.
+func TestALargeObjectIsStoredBelowNewerVersions(t *testing.T) {
+	t.Parallel()
+	source, target := newSide(t, 1), newSide(t, 1)
+	source.bucket(t, "bucket")
+	large, parts := strings.Repeat("0123456789abcdef", 11<<16), minio.PutObjectOptions{PartSize: 5 << 20}
+	options := replica.Options{PartSize: 5 << 20}
+	source.put(t, "bucket", "again", large, parts)
+	if err := source.app.EnableVersioning(t.Context(), "bucket"); err != nil {
+		t.Fatal(err)
+	}
+	source.put(t, "bucket", "again", "newer", minio.PutObjectOptions{})
+	source.put(t, "bucket", "later", "older", minio.PutObjectOptions{})
+	copied(t, source, target, options)
+	if err := source.app.SuspendVersioning(t.Context(), "bucket"); err != nil {
+		t.Fatal(err)
+	}
+	source.put(t, "bucket", "later", large, parts)
+	source.put(t, "bucket", "again", large, parts)
+	copied(t, source, target, options)
+	same(t, source, target)
+	left, err := target.app.ListMultipartUploads(t.Context(), "bucket", "", "", "", "", 1000)
+	if err != nil || len(left.Uploads) > 0 {
+		t.Errorf("%v: uploads are left: %+v", err, left.Uploads)
+	}
+}

@@ -208,14 +208,11 @@ func TestACopyStaysUntilTheSourcesContentWasRead(t *testing.T) {
 // TestWhatIsStoredReplacesOnlyWhatWasSeen: a client may write to the target while a request is on its way.
 func TestWhatIsStoredReplacesOnlyWhatWasSeen(t *testing.T) {
 	for name, test := range map[string]struct {
-		effect   string
-		partSize int64
-		there    bool
+		effect string
+		there  bool
 	}{
 		"new":               {effect: "put bucket/key"},
 		"newer":             {effect: "put bucket/key", there: true},
-		"new, in parts":     {effect: "complete bucket/key", partSize: 1},
-		"newer, in parts":   {effect: "complete bucket/key", partSize: 1, there: true},
 		"removed meanwhile": {effect: "put bucket/key", there: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,13 +231,13 @@ func TestWhatIsStoredReplacesOnlyWhatWasSeen(t *testing.T) {
 					target.Write("bucket", "key", "a client's", s3.Attributes{}, time.Now())
 				}
 			}
-			_, err := replica.Pass(t.Context(), source, target, replica.Options{PartSize: test.partSize})
+			_, err := replica.Pass(t.Context(), source, target, replica.Options{})
 			has := target.Dump()
 			if err != nil || strings.Contains(has, "second") || strings.Contains(has, "a client's") != (name != "removed meanwhile") {
 				t.Errorf("%v, and the target has\n%s", err, has)
 			}
 			target.BeforeEffect = nil
-			if _, err := replica.Pass(t.Context(), source, target, replica.Options{PartSize: test.partSize}); err != nil || target.Dump() != source.Dump() {
+			if _, err := replica.Pass(t.Context(), source, target, replica.Options{}); err != nil || target.Dump() != source.Dump() {
 				t.Errorf("%v, and after another pass the target has\n%s", err, target.Dump())
 			}
 		})

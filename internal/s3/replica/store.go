@@ -40,7 +40,7 @@ func (r *run) store(ctx context.Context, bucket string, c change) error {
 	case v.DeleteMarker:
 		return r.retry(ctx, func() error { return r.target.PutMarker(ctx, bucket, v) })
 	case parts:
-		return r.inParts(ctx, bucket, c)
+		return r.inParts(ctx, bucket, v)
 	}
 	return r.whole(ctx, bucket, c)
 }
@@ -103,8 +103,7 @@ func (r *run) whole(ctx context.Context, bucket string, c change) error {
 }
 
 // inParts stores a version in parts, several at the same time.
-func (r *run) inParts(ctx context.Context, bucket string, c change) error {
-	v := c.version
+func (r *run) inParts(ctx context.Context, bucket string, v s3.Version) error {
 	select {
 	case r.large <- struct{}{}:
 		defer func() { <-r.large }()
@@ -125,10 +124,13 @@ func (r *run) inParts(ctx context.Context, bucket string, c change) error {
 	}
 	parts, err := r.parts(ctx, bucket, v, upload)
 	if err == nil {
-		err = r.target.Complete(ctx, bucket, v, c.old, upload, parts)
+		err = r.target.Complete(ctx, bucket, v, upload, parts)
 	}
-	if err == nil || errors.Is(err, s3.ErrExists) {
+	if err == nil {
 		return nil
+	}
+	if errors.Is(err, s3.ErrExists) {
+		err = nil
 	}
 	// Not with ctx: it may be why.
 	abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

@@ -142,7 +142,7 @@ func (s *Store) PutPart(ctx context.Context, name string, v s3.Version, upload s
 }
 
 // Complete implements [s3.Target].
-func (s *Store) Complete(ctx context.Context, name string, v s3.Version, old *s3.Version, upload string, parts []s3.Part) error {
+func (s *Store) Complete(ctx context.Context, name string, v s3.Version, upload string, parts []s3.Part) error {
 	return s.do(ctx, "complete "+name+"/"+v.Key, func() (bool, error) {
 		if s.uploads[upload] == nil {
 			return false, errNoUpload
@@ -152,7 +152,10 @@ func (s *Store) Complete(ctx context.Context, name string, v s3.Version, old *s3
 			content.Write(s.uploads[upload][part.Number])
 		}
 		delete(s.uploads, upload)
-		return s.put(name, stored{v, content.Bytes()}, old, true)
+		if there, err := s.version(name, v); err == nil && there.ETag == v.ETag {
+			return false, s3.ErrExists
+		}
+		return s.keep(name, stored{v, content.Bytes()})
 	})
 }
 

@@ -148,7 +148,7 @@ func TestAForceNamesTheListThatHolds(t *testing.T) {
 	w := due(t, "w1")
 	w.decide()
 	id := w.open(journal.ActionPurgeNode, "w1")
-	w.act(id, journal.TypeActionPlanned, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "unlist"}}}})
+	w.act(id, journal.TypeActionPlanned, journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: "unlist"}, {ID: "delete"}}}})
 	force := func(list, want string) {
 		t.Helper()
 		drafts, err := fsm.RetryPast(w.s, id, list, "", person)
@@ -166,6 +166,8 @@ func TestAForceNamesTheListThatHolds(t *testing.T) {
 	const command = "ekco retry --force --list 2b "
 	force("", command+id)
 	force("1a", command+id)
+	w.act(id, journal.TypeActionHeld, journal.ActionHeld{Step: "delete", Preflight: "Y", Key: "3c"}) // no list
+	force("", command+id)
 	if _, err := fsm.Retry(w.s, id, "", person); err != nil {
 		t.Errorf("without force: %v", err)
 	}

@@ -156,5 +156,50 @@ func TestAnImportThatFailsInItsMiddleSaysSo(t *testing.T) {
 	}
 }
 
+// TestOnlyWhoMayBeRemovedIsRemoved, by the name with the content that a person released.
+func TestOnlyWhoMayBeRemovedIsRemoved(t *testing.T) {
+	archive := with(t, nil)
+	want, err := s3.ReadIAM(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const both = `{"app":{"secretKey":"s3cr3t","status":"enabled"},"former":{"secretKey":"x","status":"enabled"},"other":{"secretKey":"x","status":"enabled"}}`
+	had := with(t, map[string]string{"users.json": both})
+	have, err := s3.ReadIAM(had)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beyond := have.Beyond(want)
+	u := &users{t: t, after: had, have: had}
+	if _, err := u.client().ImportIAM(t.Context(), want, func(name string) bool { return name == beyond[0] }); err != nil {
+		t.Fatal(err)
+	}
+	if removed := slices.DeleteFunc(u.asked, func(call string) bool { return !strings.HasPrefix(call, "/remove-user") }); len(beyond) != 2 || !slices.Equal(removed, []string{"/remove-user accessKey=former"}) {
+		t.Errorf("of %v are removed %v", beyond, removed)
+	}
+}
+
+// TestWhatOneSideHasAloneIsNotChanged, and a policy is built in only by its whole name.
+func TestWhatOneSideHasAloneIsNotChanged(t *testing.T) {
+	read := func(users, policies string) *s3.IAM {
+		t.Helper()
+		iam, err := s3.ReadIAM(with(t, map[string]string{"users.json": users, "policies.json": policies}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return iam
+	}
+	one, other := read(`{"app":{"status":"enabled"},"ours":{}}`, `{"readonly":{},"readonly-too":{}}`), read(`{"app":{"status":"disabled"},"theirs":{}}`, `{"readonly":{"a":1},"readonly-too":{"a":1}}`)
+	var of []string
+	for _, name := range one.Changed(other) {
+		if !s3.IsBuiltIn(name) {
+			of = append(of, name[:strings.Index(name, " (")])
+		}
+	}
+	if slices.Sort(of); !slices.Equal(of, []string{"policy readonly-too", "user app"}) {
+		t.Errorf("changed are %v", of)
+	}
+}
+
 // anyone may be removed.
 func anyone(string) bool { return true }

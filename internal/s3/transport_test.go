@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -92,13 +93,78 @@ func TestWhatChangesAVersionIsAskedForOnce(t *testing.T) {
 	}
 	defer client.Close()
 	v := Version{Key: "key", ID: NullVersion, Attributes: &Attributes{Tags: map[string]string{"a": "b"}, LegalHold: true}}
+	with := func(attributes Attributes) func() error {
+		return func() error {
+			return client.Annotate(t.Context(), "bucket", Version{Key: "key", ID: NullVersion, Attributes: &attributes}, *v.Attributes)
+		}
+	}
 	for name, change := range map[string]func() error{
 		"remove":   func() error { return client.Remove(t.Context(), "bucket", v) },
 		"mark":     func() error { return client.PutMarker(t.Context(), "bucket", v) },
 		"annotate": func() error { return client.Annotate(t.Context(), "bucket", v, Attributes{Tags: v.Attributes.Tags}) },
+		"tag":      with(Attributes{Tags: map[string]string{"a": "c"}, LegalHold: true}),
+		"untag":    with(Attributes{LegalHold: true}),
+		"retain":   with(Attributes{Tags: v.Attributes.Tags, LegalHold: true, Retention: &Retention{Mode: "GOVERNANCE", Until: time.Now().Add(time.Hour)}}),
 	} {
 		if asked.Store(0); change() == nil || asked.Load() != 1 {
 			t.Errorf("%s: asked %d times", name, asked.Load())
 		}
+	}
+}
+
+// TestOnlyAVersionWithoutAnIDIsStoredOnCondition: those with ids stay side by side.
+func TestOnlyAVersionWithoutAnIDIsStoredOnCondition(t *testing.T) {
+	var match, noneMatch atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet { // where the bucket is
+			_, _ = w.Write([]byte("<LocationConstraint/>"))
+			return
+		}
+		match.Store(r.Header.Get("If-Match"))
+		noneMatch.Store(r.Header.Get("If-None-Match"))
+		w.WriteHeader(http.StatusPreconditionFailed)
+		_, _ = w.Write([]byte("<Error><Code>PreconditionFailed</Code></Error>"))
+	}))
+	defer server.Close()
+	client, err := NewClient(Endpoint{Address: strings.TrimPrefix(server.URL, "http://")}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	old := &Version{Key: "key", ETag: "0123"}
+	for name, test := range map[string]struct {
+		id               string
+		old              *Version
+		match, noneMatch string
+	}{
+		"new": {id: NullVersion, noneMatch: "*"}, "old": {id: NullVersion, old: old, match: `"0123"`},
+		"new, with an id": {id: "00000001-0000-4000-8000-000000000000"}, "old, with an id": {id: "00000001-0000-4000-8000-000000000000", old: old},
+	} {
+		v := Version{Key: "key", ID: test.id, ETag: "4567", Size: 1, Attributes: &Attributes{}}
+		for how, store := range map[string]func() error{
+			"put": func() error { return client.Put(t.Context(), "bucket", v, test.old, strings.NewReader("x"), true) },
+			"complete": func() error {
+				return client.Complete(t.Context(), "bucket", v, test.old, "upload", []Part{{Number: 1}})
+			},
+		} {
+			if err := store(); !errors.Is(err, ErrExists) || match.Load() != test.match || noneMatch.Load() != test.noneMatch {
+				t.Errorf("%s, %s: %v, If-Match %q, If-None-Match %q", name, how, err, match.Load(), noneMatch.Load())
+			}
+		}
+	}
+}
+
+// TestWhatIsSetAsideHasANameOfItsOwn: also versions without an id, and keys that differ only in their end.
+func TestWhatIsSetAsideHasANameOfItsOwn(t *testing.T) {
+	at, names := time.Now(), map[string]bool{}
+	for _, v := range []Version{{Key: "key", Modified: at}, {Key: "key", Modified: at.Add(time.Millisecond)}, {Key: "key/", Modified: at}} {
+		v.ID = NullVersion
+		name := AsideName("bucket", v)
+		if names[name] = true; strings.Contains(name, "//") {
+			t.Errorf("%s: no server takes that", name)
+		}
+	}
+	if len(names) != 3 {
+		t.Errorf("they are %v", names)
 	}
 }

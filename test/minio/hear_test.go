@@ -114,6 +114,11 @@ func TestVersionsAreSetAsideInABucketOfEKCOs(t *testing.T) {
 			t.Errorf("set aside is %q instead of %q", got, content)
 		}
 	}
+	store.versioned(t, "versioned")
+	store.remove(t, "versioned", "key", "") // makes a delete marker, of which there is nothing to be kept
+	if err := store.SetAside(t.Context(), "versioned", only("versioned", "key"), "aside"); err != nil {
+		t.Error(err)
+	}
 	settings, err := store.Settings(t.Context(), "aside")
 	if listed := someOf(t, store, "aside", 10); err != nil || !s3.IsAside(settings) || len(listed) != 3 {
 		t.Errorf("%v, %v, and set aside is %v", err, settings, listed)

@@ -50,6 +50,8 @@ func TestACopyThatIsNewerIsNotForeign(t *testing.T) {
 	target.AddBucket("versioned", nil)
 	source.Write("plain", "copied", "text", s3.Attributes{}, was)
 	target.Write("plain", "copied", "text", s3.Attributes{}, now)
+	source.Write("plain", "empty", "", s3.Attributes{Tags: map[string]string{"a": "b"}}, was)
+	target.Write("plain", "empty", "", s3.Attributes{}, now)
 	source.Write("plain", "rewritten", "old!", s3.Attributes{}, was)
 	target.Write("plain", "rewritten", "new!", s3.Attributes{}, now)
 	target.Write("plain", "theirs", "text", s3.Attributes{}, now)
@@ -68,7 +70,7 @@ func TestACopyThatIsNewerIsNotForeign(t *testing.T) {
 	if found, err := replica.Foreign(t.Context(), target, source, time.Time{}); err != nil || !slices.Equal(untimed(found.First), want) {
 		t.Errorf("foreign are %q, %v, want %q", found.First, err, want)
 	}
-	want = []string{"object plain/copied (null)", "object plain/rewritten (null)", "object plain/same etag (null)", "object plain/theirs (null)", "object versioned/copied (null)", "object versioned/rewritten (null)"}
+	want = []string{"object plain/copied (null)", "object plain/empty (null)", "object plain/rewritten (null)", "object plain/same etag (null)", "object plain/theirs (null)", "object versioned/copied (null)", "object versioned/rewritten (null)"}
 	if found, err := replica.Alone(t.Context(), target, source, time.Time{}); err != nil || !slices.Equal(untimed(found.First), want) {
 		t.Errorf("alone are %q, %v, want %q", found.First, err, want)
 	}

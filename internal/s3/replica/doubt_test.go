@@ -142,15 +142,16 @@ func TestASettingThatIsNotSetIsAWarningOnlyIfItIsRefused(t *testing.T) {
 	}
 }
 
-// broken is content of which the end cannot be read.
+// broken is content of which the end cannot be read for some times.
 type broken struct {
 	*s3sim.Store
-	is bool
+	breaks int
 }
 
 func (b *broken) Open(ctx context.Context, bucket string, v s3.Version, offset, length int64) (s3.Content, error) {
 	content, err := b.Store.Open(ctx, bucket, v, offset, length)
-	if b.is && err == nil {
+	if b.breaks > 0 && err == nil {
+		b.breaks--
 		content.ReadCloser = io.NopCloser(io.MultiReader(io.LimitReader(content, length/2), iotest.ErrReader(errDoubt)))
 	}
 	return content, err
@@ -193,11 +194,11 @@ func TestACopyStaysUntilTheSourcesContentWasRead(t *testing.T) {
 			}
 			before := target.Dump()
 			write("second", time.Now().Add(time.Minute))
-			source.is = true
+			source.breaks = options.Attempts
 			if _, err := replica.Pass(t.Context(), source, target, options); !errors.Is(err, errDoubt) || target.Dump() != before {
 				t.Errorf("%v, and the target has\n%s", err, target.Dump())
 			}
-			source.is = false
+			source.breaks = 1
 			if _, err := replica.Pass(t.Context(), source, target, options); err != nil || target.Dump() != source.Dump() || target.Count("remove bucket/key") != test.removes {
 				t.Errorf("%v, %d removed, and the target has\n%s", err, target.Count("remove bucket/key"), target.Dump())
 			}
@@ -233,7 +234,7 @@ func TestWhatIsStoredReplacesOnlyWhatWasSeen(t *testing.T) {
 			}
 			_, err := replica.Pass(t.Context(), source, target, replica.Options{})
 			has := target.Dump()
-			if err != nil || strings.Contains(has, "second") || strings.Contains(has, "a client's") != (name != "removed meanwhile") {
+			if err != nil || target.Count("remove bucket/key") != 0 || strings.Contains(has, "second") || strings.Contains(has, "a client's") != (name != "removed meanwhile") {
 				t.Errorf("%v, and the target has\n%s", err, has)
 			}
 			target.BeforeEffect = nil
@@ -241,5 +242,53 @@ func TestWhatIsStoredReplacesOnlyWhatWasSeen(t *testing.T) {
 				t.Errorf("%v, and after another pass the target has\n%s", err, target.Dump())
 			}
 		})
+	}
+}
+
+// failing is a target that fails to change a version in place, or to remove one, for the first time.
+type failing struct {
+	*s3sim.Store
+	failed map[string]bool
+}
+
+func (f *failing) fails(what string) error {
+	if f.failed[what] {
+		return nil
+	}
+	f.failed[what] = true
+	return errDoubt
+}
+
+func (f *failing) Annotate(ctx context.Context, bucket string, v s3.Version, old s3.Attributes) error {
+	if err := f.fails("annotate"); err != nil {
+		return err
+	}
+	return f.Store.Annotate(ctx, bucket, v, old)
+}
+
+func (f *failing) Remove(ctx context.Context, bucket string, v s3.Version) error {
+	if err := f.fails("remove"); err != nil {
+		return err
+	}
+	return f.Store.Remove(ctx, bucket, v)
+}
+
+// TestWhatFailsOnceIsTriedAgain, also what a client sends only once.
+func TestWhatFailsOnceIsTriedAgain(t *testing.T) {
+	source, to := twin(t, 1, "a")
+	target := &failing{Store: to, failed: map[string]bool{}}
+	target.Write("a", "surplus", "text", s3.Attributes{}, time.Now())
+	versions, err := source.VersionsOf(t.Context(), "a", "key 00000")
+	if err != nil || len(versions) != 1 {
+		t.Fatal(versions, err)
+	}
+	v := versions[0]
+	v.Attributes = &s3.Attributes{Tags: map[string]string{"a": "b"}}
+	if err := source.Annotate(t.Context(), "a", v, s3.Attributes{}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := replica.Pass(t.Context(), source, target, replica.Options{Attempts: 2})
+	if err != nil || result.Annotated != 1 || result.Removed != 1 || len(target.failed) != 2 || to.Dump() != source.Dump() {
+		t.Errorf("%v, %+v, and the target has\n%s", err, result.Progress, to.Dump())
 	}
 }

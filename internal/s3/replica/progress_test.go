@@ -49,15 +49,27 @@ func TestASurveyCountsAllVersions(t *testing.T) {
 	store.AddBucket("empty", nil)
 	store.Write("bucket", "key", "content", s3.Attributes{}, time.Now())
 	store.Write("bucket", "key", "more content", s3.Attributes{}, time.Now())
+	for i := range 30 { // whichever is listed last
+		store.AddBucket(fmt.Sprint("old-", i), nil)
+		store.Write(fmt.Sprint("old-", i), "key", "x", s3.Attributes{}, time.Now().Add(-time.Hour))
+	}
 	newest := time.Now().Add(time.Minute).Truncate(time.Millisecond).UTC()
 	store.Delete("bucket", "key", newest)
-	if extent, err := replica.Survey(t.Context(), store); err != nil || extent != (replica.Extent{Buckets: 2, Versions: 3, Bytes: 19, Newest: newest}) {
+	if extent, err := replica.Survey(t.Context(), store); err != nil || extent != (replica.Extent{Buckets: 32, Versions: 33, Bytes: 49, Newest: newest}) {
 		t.Errorf("%+v, %v", extent, err)
 	}
 	target := s3sim.New()
-	target.AddBucket("bucket", s3.Settings{s3.Versioning: s3.VersioningEnabled})
-	target.AddBucket("empty", nil)
+	if _, err := replica.Prepare(t.Context(), store, target); err != nil {
+		t.Fatal(err)
+	}
 	if result, err := replica.Pass(t.Context(), store, target, replica.Options{}); err != nil || !result.Newest.Equal(newest) {
 		t.Errorf("a pass says %s, %v", result.Newest, err)
+	}
+	// Of an empty store it is known, too.
+	if extent, err := replica.Survey(t.Context(), s3sim.New()); err != nil || extent.Newest.IsZero() {
+		t.Errorf("of an empty store: %+v, %v", extent, err)
+	}
+	if result, err := replica.Pass(t.Context(), s3sim.New(), s3sim.New(), replica.Options{}); err != nil || result.Newest.IsZero() {
+		t.Errorf("a pass of an empty store: %+v, %v", result, err)
 	}
 }

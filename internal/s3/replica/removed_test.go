@@ -86,9 +86,12 @@ func TestAnEmptyVersionIsACopyOnlyWithItsAttributes(t *testing.T) {
 	source.AddBucket("bucket", s3.Settings{s3.Versioning: s3.VersioningEnabled})
 	target.AddBucket("bucket", nil)
 	one := s3.Attributes{Headers: map[string]string{"X-Amz-Meta-A": "1"}}
-	for key, of := range map[string]s3.Attributes{"copy": one, "other": {}} {
-		source.Write("bucket", key, "", one, at)
-		target.Write("bucket", key, "", of, at)
+	for key, test := range map[string]struct {
+		content string
+		of      s3.Attributes
+	}{"copy": {"", one}, "other": {"", s3.Attributes{}}, "not empty": {"text", s3.Attributes{}}} {
+		source.Write("bucket", key, test.content, one, at)
+		target.Write("bucket", key, test.content, test.of, at)
 	}
 	if _, err := replica.Prepare(t.Context(), source, target); err != nil {
 		t.Fatal(err)
@@ -97,7 +100,7 @@ func TestAnEmptyVersionIsACopyOnlyWithItsAttributes(t *testing.T) {
 		t.Errorf("%v: foreign are %q", err, found.First)
 	}
 	result, err := replica.Pass(t.Context(), source, target, replica.Options{Removed: func(string, s3.Version) bool { return false }})
-	if err != nil || result.Kept.Count != 1 || result.Kept.Items[0].Key != "other" || result.Removed != 1 {
+	if err != nil || result.Kept.Count != 1 || result.Kept.Items[0].Key != "other" || result.Removed != 2 {
 		t.Errorf("%v, %+v", err, result)
 	}
 }
@@ -107,10 +110,10 @@ func TestALockedVersionIsNamed(t *testing.T) {
 	source, target := s3sim.New(), s3sim.New()
 	source.AddBucket("bucket", nil)
 	target.AddBucket("bucket", nil)
-	target.Write("bucket", "locked", "text", s3.Attributes{LegalHold: true}, time.Now())
+	locked := replica.Item{Bucket: "bucket", Version: target.Write("bucket", "locked", "text", s3.Attributes{LegalHold: true}, time.Now())}
 	target.Write("bucket", "other", "text", s3.Attributes{}, time.Now())
 	result, err := replica.Pass(t.Context(), source, target, replica.Options{Removed: func(string, s3.Version) bool { return true }})
-	if has := target.Dump(); err != nil || result.Removed != 1 || result.NotCarried.Count != 1 || !strings.Contains(has, "locked") {
+	if has := target.Dump(); err != nil || result.Removed != 1 || !slices.Equal(result.NotCarried.First, []string{locked.String()}) || !strings.Contains(has, "locked") {
 		t.Errorf("%v, %+v, and the target has\n%s", err, result, has)
 	}
 }
@@ -129,10 +132,14 @@ func TestARetentionThatIsOverIsStoredWithItsVersion(t *testing.T) {
 	target.Write("bucket", "over", "text", until(time.Hour), at)
 	source.Write("bucket", "lasts", "text", until(time.Minute), at)
 	target.Write("bucket", "lasts", "text", until(time.Hour), at)
+	tagged := until(-time.Minute)
+	target.Write("bucket", "tagged", "text", tagged, at)
+	tagged.Tags = map[string]string{"a": "b"}
+	source.Write("bucket", "tagged", "text", tagged, at)
 	if _, err := replica.Pass(t.Context(), source, target, replica.Options{}); err != nil || target.Dump() != source.Dump() {
 		t.Errorf("%v, and the target has\n%s", err, target.Dump())
 	}
-	if target.Count("put bucket/over") != 1 || target.Count("annotate bucket/lasts") != 1 || target.Count("put bucket/lasts") != 0 {
+	if target.Count("put bucket/over") != 1 || target.Count("annotate bucket/lasts") != 1 || target.Count("put bucket/lasts") != 0 || target.Count("annotate bucket/tagged") != 1 {
 		t.Errorf("it was changed by %v", target.Effects())
 	}
 }
@@ -163,5 +170,24 @@ func TestWhatAnOlderVersionWouldReplaceStays(t *testing.T) {
 	result, err := replica.Pass(t.Context(), source, target, replica.Options{Removed: func(string, s3.Version) bool { return false }})
 	if has := target.Dump(); err != nil || result.Kept.Count != 2 || has != before {
 		t.Errorf("%v: %d kept\n%s, want\n%s", err, result.Kept.Count, has, before)
+	}
+}
+
+// TestAMarkerAndAVersionOfTheSameIDReplaceEachOther: servers do not store one in place of the other.
+func TestAMarkerAndAVersionOfTheSameIDReplaceEachOther(t *testing.T) {
+	source, target := s3sim.New(), s3sim.New()
+	at := time.Now().Add(-time.Hour)
+	for _, store := range []*s3sim.Store{source, target} {
+		store.AddBucket("bucket", s3.Settings{s3.Versioning: "<Status>Suspended</Status>"})
+	}
+	target.Delete("bucket", "written", at)
+	source.Write("bucket", "written", "text", s3.Attributes{}, at.Add(time.Minute))
+	target.Write("bucket", "deleted", "text", s3.Attributes{}, at)
+	source.Delete("bucket", "deleted", at.Add(time.Minute))
+	if _, err := replica.Pass(t.Context(), source, target, replica.Options{}); err != nil || target.Dump() != source.Dump() {
+		t.Errorf("%v, and the target has\n%s", err, target.Dump())
+	}
+	if target.Count("remove bucket/written") != 1 || target.Count("remove bucket/deleted") != 1 {
+		t.Errorf("it was changed by %v", target.Effects())
 	}
 }

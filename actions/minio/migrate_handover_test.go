@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/internal/s3"
+	"github.com/replicatedhq/ekco/internal/s3/s3sim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -88,6 +89,26 @@ func TestTheDeploymentIsDeletedOnceItIsNotThatOneAnyMore(t *testing.T) {
 		s := deleteDeployment{&migrator{api: &remains{single: minio.Single{Deployment: uid}}}}
 		if proof, err := s.Prove(t.Context(), actions.StepContext{Action: recordOf(t, ours, nil)}); err != nil || proof.Done != done {
 			t.Errorf("%q: %+v, %v", uid, proof, err)
+		}
+	}
+	// What the last look left is needed also where EKCO was killed before it put on record that it is done.
+	s := deleteDeployment{&migrator{api: &remains{}}}
+	step := actions.StepContext{Planned: journal.PlannedStep{ID: journal.StepDeleteMinioDeployment}}
+	step.Action = recordOf(t, ours, map[string]any{step.Planned.ID: journal.MinioCompared{Unread: true}})
+	proof, err := s.Prove(t.Context(), step)
+	if outputs, failed := s.Do(t.Context(), step); err != nil || failed != nil || !strings.Contains(string(proof.Outputs), "unread") || string(outputs) != string(proof.Outputs) {
+		t.Errorf("%+v, %v; %s, %v", proof, err, outputs, failed)
+	}
+}
+
+// TestTheLastLookIsLeftOutWhereTheClaimIsKept, or the plan lacks it.
+func TestTheLastLookIsLeftOutWhereTheClaimIsKept(t *testing.T) {
+	unread, older := recordOf(t, ours, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Unread: true}}), recordOf(t, ours, nil)
+	older.Planned, older.Plan.Steps = true, []journal.PlannedStep{{ID: journal.StepDeleteMinioDeployment, Does: journal.StepDeleteMinioDeployment}}
+	for name, record := range map[string]journal.ActionRecord{"unread": unread, "an older plan": older} {
+		left := &remains{}
+		if _, err := (deleteDeployment{&migrator{api: left}}).looked(t.Context(), actions.StepContext{Action: record}); err != nil || left.looked != 0 {
+			t.Errorf("%s: it looked %d times, %v", name, left.looked, err)
 		}
 	}
 }
@@ -245,13 +266,15 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 	}{
 		"EKCO's switch": {journal.StepLookBelowAgainMinio, "done cut-over", nil},
 		"of an earlier one": {journal.StepLookBelowAgainMinio, "planned", func(b *duo) journal.MinioMigrate {
-			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()}
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now().Truncate(time.Millisecond)}
 		}},
 		"of a person": {journal.StepCompareMinio, "planned", func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
 				b := grown(w)
+				newest := time.Now().Truncate(time.Millisecond)
+				b.Source.Write(plain, "newest", "text", s3.Attributes{}, newest)
 				if test.known == nil {
 					b.asks()
 				} else {
@@ -269,14 +292,15 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 					b.Remove(other)
 					b.comes("done compare")
 				}
-				b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+				b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, newest.Add(time.Millisecond))
 				b.Target.DeleteVersion(kept, "document-0", versionOf(w.T, b, kept, "document-0"))
+				b.Target.DeleteVersion(plain, "newest", s3.NullVersion)
 				b.Source.Delete(kept, "document-0", time.Now()) // as its lifecycle does
 				b.Source.SetLatency(0)
 				b.Remove(other)
 				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "without 1 thing: object plain/late (null, ")
 				b.Pass(2 * foundRest)
-				if !strings.Contains(b.outcome(), "Deployment true, claim true") {
+				if !strings.Contains(b.outcome(), "Deployment true, claim true") || !strings.Contains(string(b.Record().Steps[journal.StepDeleteMinioDeployment].Outputs), `"store":"store-1"`) {
 					t.Fatal(b.outcome())
 				}
 				b.Retry(r)
@@ -302,6 +326,47 @@ func TestASourceThatCannotBeLookedAtLastKeepsItsClaim(t *testing.T) {
 		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "Deployment minio has no pod")
 		b.force(r)
 		b.ends(r, claimKept)
+	})
+}
+
+// TestAnotherStoreInThePlaceOfTheSourceKeepsItsClaim: what EKCO copied from is gone, or elsewhere.
+func TestAnotherStoreInThePlaceOfTheSourceKeepsItsClaim(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.comes("done cut-over")
+		b.Move(s3sim.New())
+		b.KillSingle()
+		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+		b.force(r)
+		r.End()
+		if got := b.outcome(); !strings.Contains(got, "Deployment false, claim true") {
+			t.Errorf("%s, %s", b.LastLine(), got)
+		}
+	})
+}
+
+// TestTheLastLookEndsWithEKCO: it may take long.
+func TestTheLastLookEndsWithEKCO(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()})
+		r := b.start()
+		b.Pass(DefaultKeepSource - time.Minute)
+		b.Source.SetLatency(5 * time.Second)
+		b.comes("started delete-deployment")
+		b.slow(true)
+		b.Pass(10 * time.Second)
+		began := time.Now()
+		r.Halt()
+		if took := time.Since(began); took > soon || b.Count("failed delete-deployment") != 0 {
+			t.Errorf("it took %s", took)
+		}
+		b.slow(false)
+		b.ends(b.start(), handedOver)
 	})
 }
 

@@ -2,6 +2,7 @@ package minio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -171,4 +172,81 @@ func TestARemovalOfNothingIsNoProof(t *testing.T) {
 	if h.removed("bucket", s3.Version{Key: "key", ID: s3.NullVersion, Modified: time.Now().Add(-time.Hour)}) {
 		t.Error("it counts")
 	}
+}
+
+// TestARemovalIsOfThatVersion, or of all of an object or a bucket.
+func TestARemovalIsOfThatVersion(t *testing.T) {
+	at := time.Now()
+	v := s3.Version{Key: "key", ID: "one", Modified: at}
+	for removal, want := range map[s3.Removal]bool{
+		{Bucket: "b", Key: "key", ID: "one"}: true, {Bucket: "b", Key: "key", ID: "two"}: false, {Bucket: "b", Key: "key"}: true,
+		{Bucket: "b"}: true, {Bucket: "b", Key: "other", ID: "one"}: false, {Bucket: "c", Key: "key", ID: "one"}: false,
+	} {
+		h := &hearing{heard: map[removalHash]int64{}}
+		heard := removal
+		heard.At = at
+		if h.take(heard); h.removed("b", v) != want {
+			t.Errorf("%+v: removed: %t", removal, !want)
+		}
+	}
+}
+
+// cut is a store whose connections end at once with an error, if so. It counts when it is closed.
+type cut struct {
+	plainStore
+	ends   bool
+	closed *int
+}
+
+func (c cut) Hear(ctx context.Context, heard func(s3.Removal)) error {
+	if c.ends {
+		return errors.New("the connection ends")
+	}
+	return c.Store.Hear(ctx, heard)
+}
+
+func (c cut) Close() { *c.closed++ }
+
+// TestAConnectionIsOfOneMigrationAndPod, and that it ends by itself is told.
+func TestAConnectionIsOfOneMigrationAndPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h, closed := s3sim.New(), &hearing{}, 0
+		store.AddBucket("b", nil)
+		ends := false
+		listens := func(life context.Context, pod string) {
+			t.Helper()
+			if err := h.listen(life, minio.SinglePod{UID: pod}, "store", func() (minio.Store, error) { return cut{plainStore{store}, ends, &closed}, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if listens(t.Context(), "one"); h.store != "" {
+			t.Error("it listens without a migration")
+		}
+		first, over := context.WithCancel(t.Context())
+		second, end := context.WithCancel(t.Context())
+		defer end()
+		listens(actions.WithLife(first), "one")
+		listens(actions.WithLife(second), "one") // which begins before the other has ended
+		over()
+		synctest.Wait()
+		listens(actions.WithLife(second), "one")
+		v := store.Write("b", "key", "text", s3.Attributes{}, time.Now())
+		if store.Delete("b", "key", time.Now()); !h.removed("b", v) || h.failure() == nil {
+			t.Error("the second migration hears nothing, or nobody is told of the gap")
+		}
+		before := closed
+		listens(actions.WithLife(second), "two")
+		if time.Sleep(hearingLease + hearingOverlap); closed != before+1 {
+			t.Errorf("%d connections were closed with the pod of before", closed-before)
+		}
+		if err := h.failure(); err != nil {
+			t.Error(err)
+		}
+		ends = true
+		listens(actions.WithLife(second), "three")
+		synctest.Wait()
+		if h.failure() == nil {
+			t.Error("nobody is told that a connection ended")
+		}
+	})
 }

@@ -1,6 +1,8 @@
 package minio
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -181,6 +183,26 @@ func TestAClientsBucketIsNotMixedWithWhatWasSetAside(t *testing.T) {
 		b.Retry(r)
 		b.ends(r, handedOver)
 	})
+}
+
+// TestABucketOfUnknownSettingsIsNobodys: taken for a client's it would be removed.
+func TestABucketOfUnknownSettingsIsNobodys(t *testing.T) {
+	store := s3sim.New()
+	store.AddBucket(asideBucket, nil)
+	target := &fenced{Store: unset{plainStore{store}}, service: newFence(newService())}
+	if buckets, err := target.Buckets(t.Context()); err == nil {
+		t.Errorf("there are %v", buckets)
+	}
+	if err := target.CreateBucket(t.Context(), asideBucket, false); err == nil || target.Store.(unset).Effects() != nil {
+		t.Errorf("it is made: %v", err)
+	}
+}
+
+// unset is a store that does not tell settings.
+type unset struct{ plainStore }
+
+func (unset) Settings(context.Context, string) (s3.Settings, error) {
+	return nil, errors.New("no answer")
 }
 
 // TestWhatCannotBeSetAsideIsNamed, and a person decides.

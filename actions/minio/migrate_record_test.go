@@ -182,3 +182,46 @@ func TestReplicasAreOnTheNodesOfTheirPods(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestAListThatIsTooLongKeepsItsHold also when it is forced: nobody has read all of it.
+func TestAListThatIsTooLongKeepsItsHold(t *testing.T) {
+	for count, want := range map[int]actions.VerdictKind{1: actions.VerdictPass, 2: actions.VerdictHold} {
+		found := journal.MinioFound{Count: count, Names: []string{"one"}, At: time.Now()}
+		record := recordOf(t, ours, map[string]any{journal.StepPrepareMinio: journal.MinioPrepared{Foreign: found}}, journal.Forced{Preflight: MinioNothingForeign, Key: keyFor(found)})
+		if got := nothingForeign(t.Context(), record); got.Kind != want {
+			t.Errorf("of %d things one is named: %+v", count, got)
+		}
+	}
+}
+
+// TestWhatIsDeletedIsComparedOrLookedAt: all is compared where EKCO does not know up to when all was copied.
+func TestWhatIsDeletedIsComparedOrLookedAt(t *testing.T) {
+	at := time.Now()
+	for name, test := range map[string]struct {
+		known    journal.MinioMigrate
+		compares bool
+	}{
+		"known":              {journal.MinioMigrate{Switched: true, From: "uid-single", Newest: at}, false},
+		"unread":             {journal.MinioMigrate{Switched: true, From: "uid-single", Unread: true}, false},
+		"by an earlier EKCO": {journal.MinioMigrate{Switched: true, From: "uid-single"}, true},
+		"of another one":     {journal.MinioMigrate{Switched: true, From: "uid-other", Newest: at}, true},
+		"by a person":        {journal.MinioMigrate{From: "uid-single", Newest: at}, true},
+	} {
+		shall := ours
+		shall.HandOver, shall.MinioMigrate = true, test.known
+		var irreversible []string
+		compares := false
+		for _, step := range migrateSteps(shall) {
+			compares = compares || step.ID == journal.StepCompareMinio
+			if step.Irreversible {
+				irreversible = append(irreversible, step.ID)
+			}
+			if step.ID == journal.StepDeleteMinioDeployment && !slices.Contains(migrating(&migrator{}).Needed, step.Does) {
+				t.Errorf("what %s leaves may be left out of the mirror", step.Does)
+			}
+		}
+		if compares != test.compares || !slices.Equal(irreversible, []string{journal.StepDeleteMinioDeployment, journal.StepDeleteSingleClaim}) {
+			t.Errorf("%s: compares %t, and irreversible are %v", name, compares, irreversible)
+		}
+	}
+}

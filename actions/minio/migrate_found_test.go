@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
@@ -35,6 +38,7 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 		"a user lacks":      {func(b *duo) { b.AddUser("app", "late") }, "user late"},
 		"a user differs":    {func(b *duo) { b.AddUser("app" + miniosim.Disabled) }, "user app"},
 		"a setting lacks":   {func(b *duo) { b.set(b.Source, s3.Policy, `{"Version":"1"}`) }, "the policy of bucket kept"},
+		"a setting is left": {func(b *duo) { b.set(b.Source, s3.Lifecycle, "") }, "the lifecycle of bucket kept"},
 		"a setting differs": {func(b *duo) { b.set(b.Target, s3.Lifecycle, "<keep/>") }, "the lifecycle of bucket kept"},
 		"tags":              {besides(s3.Attributes{Tags: map[string]string{"team": "a"}}), "the [tags] of object kept/document-0"},
 		"metadata":          {besides(s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Colour": "blue"}}), "the [metadata] of object kept/document-0"},
@@ -114,6 +118,53 @@ func TestWhatClientsChangedSinceTheSwitchIsNotCompared(t *testing.T) {
 		b.Point(`{"app":"ha-minio"}`)
 		b.asks()
 		b.ends(b.start(), `the Service leads to "ha-minio", Deployment false, claim false`)
+	})
+}
+
+// noticed are stores of which the source does something once it has listed a bucket.
+type noticed struct {
+	minio.Stores
+	listed func()
+}
+
+func (l noticed) Store(addresses []string, credentials minio.Credentials) (minio.Store, error) {
+	store, err := l.Stores.Store(addresses, credentials)
+	if err != nil || !strings.HasPrefix(addresses[0], "10.") {
+		return store, err
+	}
+	return noticedSource{store, l.listed}, nil
+}
+
+type noticedSource struct {
+	minio.Store
+	listed func()
+}
+
+func (s noticedSource) Versions(ctx context.Context, bucket, after string) iter.Seq2[s3.Version, error] {
+	return func(yield func(s3.Version, error) bool) {
+		for v, err := range s.Store.Versions(ctx, bucket, after) {
+			if !yield(v, err) {
+				return
+			}
+		}
+		if bucket == plain {
+			s.listed()
+		}
+	}
+}
+
+// TestWhatIsWrittenDuringAComparisonIsNotTakenForCompared: the last look begins where that did.
+func TestWhatIsWrittenDuringAComparisonIsNotTakenForCompared(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asks()
+		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
+		m.Stores = noticed{miniosim.Network{Both: b.Both}, sync.OnceFunc(func() { b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now()) })}
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/late (null, ")
+		r.Halt()
 	})
 }
 

@@ -134,6 +134,18 @@ func TestWhatTheSourceHasAfterAllIsNotMoved(t *testing.T) {
 				t.Errorf("%s: %v, %v", key, left, err)
 			}
 		}
+		for _, store := range []*s3sim.Store{source, target} {
+			store.AddBucket("versions", s3.Settings{s3.Versioning: s3.VersioningEnabled})
+		}
+		v := target.Write("versions", "key", "lost", s3.Attributes{}, time.Now())
+		source.Write("versions", "other", "text", s3.Attributes{}, time.Now())
+		source.Write("versions", "key", "another version", s3.Attributes{}, time.Now().Add(time.Minute))
+		if err := both.putAside(t.Context(), replica.Item{Bucket: "versions", Version: v}); err != nil {
+			t.Error(err)
+		}
+		if left, err := target.VersionsOf(t.Context(), "versions", "key"); err != nil || len(left) != 0 {
+			t.Errorf("of a version of its own is left %v, %v", left, err)
+		}
 	})
 }
 
@@ -154,7 +166,7 @@ func TestNoMoreIsSetAsideThanALittleInAll(t *testing.T) {
 				t.Errorf("%s is moved, and on record is %v", key, b.cut().Aside)
 			}
 		}
-		inTheOutage := sync.OnceFunc(func() { lose(15, 25) })
+		inTheOutage := sync.OnceFunc(func() { lose(mostAside, 30) })
 		b.BeforeEffect = func(effect string) {
 			if effect == "patch "+minio.ServiceRef(miniosim.Namespace).String() {
 				inTheOutage()
@@ -164,14 +176,43 @@ func TestNoMoreIsSetAsideThanALittleInAll(t *testing.T) {
 		b.asks()
 		r := b.start()
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
-		lose(0, 15)
+		lose(0, mostAside)
 		b.Cordon("a", false)
 		b.held(journal.StepCutOverMinio, MinioSourceKept, "lacks 10 things")
-		if has := b.Target.Dump(); len(b.cut().Aside) != 15 || strings.Count(has, `"`+plain+`/object-`) != 15 || strings.Count(has, `"object-`) != 15 {
+		if has := b.Target.Dump(); len(b.cut().Aside) != mostAside || strings.Count(has, `"`+plain+`/object-`) != mostAside || strings.Count(has, `"object-`) != 10 {
 			t.Errorf("set aside are %v, and ha-minio has\n%s", b.cut().Aside, has)
 		}
 		b.backs()
 		b.force(r)
+		b.ends(r, handedOver)
+	})
+}
+
+// TestWhatIsSetAsideTwiceCountsOnce: the first time ended in its middle.
+func TestWhatIsSetAsideTwiceCountsOnce(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.Write(plain, "lost", "text", s3.Attributes{}, time.Now())
+		away := sync.OnceFunc(func() { b.Target.SetDown(true) })
+		b.Target.BeforeEffect = func(effect string) {
+			if strings.HasPrefix(effect, "set-aside ") {
+				away()
+			}
+		}
+		b.Cordon("a", true)
+		b.asks()
+		r := b.start()
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b.Source.Lose(plain, "lost", s3.NullVersion)
+		b.Cordon("a", false)
+		b.comes("noted cut-over")
+		b.Pass(time.Minute)
+		b.Target.SetDown(false)
+		b.Retry(r)
+		b.comes("done cut-over")
+		if aside := b.cut().Aside; len(aside) != 1 {
+			t.Errorf("on record is %q", aside)
+		}
 		b.ends(r, handedOver)
 	})
 }

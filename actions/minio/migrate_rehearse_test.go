@@ -216,11 +216,15 @@ func TestWhatIsRefusedLastIsReleasedWithTheRest(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
 		b.Source.AddBucket("b", s3.Settings{s3.Policy: "{}", s3.Versioning: s3.VersioningEnabled, s3.ObjectLock: "<Rule>10 days</Rule>"})
+		b.Refused = []string{"service account robot"}
 		_, r := b.declines(s3.Policy, s3.ObjectLock)
 		b.held(journal.StepCutOverMinio, MinioCarriedOver, "the policy of bucket b (")
 		b.force(r)
 		b.held(journal.StepCutOverMinio, MinioCarriedOver, "the object lock of bucket b (")
 		b.backs()
+		if all := b.cut().Uncarried; all.Count != 3 {
+			t.Fatalf("the list is %+v", all)
+		}
 		b.force(r)
 		b.ends(r, `the Service leads to "ha-minio", Deployment false`)
 	})

@@ -162,27 +162,35 @@ func TestAClientsBucketWithTheNameIsCopied(t *testing.T) {
 
 // TestAClientsBucketIsNotMixedWithWhatWasSetAside: it waits until one of both has another name.
 func TestAClientsBucketIsNotMixedWithWhatWasSetAside(t *testing.T) {
-	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.Target.AddBucket(plain, nil)
-		v := b.Target.Write(plain, "lost", "text", s3.Attributes{}, time.Now())
-		if err := b.Target.SetAside(w.T.Context(), plain, v, asideBucket); err != nil {
-			t.Fatal(err)
-		}
-		b.Target.DropBucket(plain)
-		b.Source.AddBucket(asideBucket, nil)
-		b.Source.Write(asideBucket, "theirs", "text", s3.Attributes{}, time.Now())
-		b.asks()
-		r := b.start()
-		b.held(journal.StepPrepareMinio, journal.HoldNextAttempt, errAside.Error())
-		b.Pass(6 * time.Hour)
-		if has := b.Target.Dump(); strings.Contains(has, "theirs") || !strings.Contains(has, "plain/lost/null-") || b.Record().Stalled != nil {
-			t.Errorf("%+v, and ha-minio has\n%s", b.Record().Stalled, has)
-		}
-		b.Source.DropBucket(asideBucket)
-		b.Retry(r)
-		b.ends(r, handedOver)
-	})
+	for _, step := range []string{journal.StepPrepareMinio, journal.StepCopyMinio} {
+		t.Run(step, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Target.AddBucket(plain, nil)
+				v := b.Target.Write(plain, "lost", "text", s3.Attributes{}, time.Now())
+				if err := b.Target.SetAside(w.T.Context(), plain, v, asideBucket); err != nil {
+					t.Fatal(err)
+				}
+				b.Target.DropBucket(plain)
+				b.Source.SetLatency(100 * time.Millisecond)
+				b.asks()
+				r := b.start()
+				if step == journal.StepCopyMinio {
+					b.comes("done prepare")
+				}
+				b.Source.AddBucket(asideBucket, nil)
+				b.Source.Write(asideBucket, "theirs", "text", s3.Attributes{}, time.Now())
+				b.held(step, journal.HoldNextAttempt, errAside.Error())
+				b.Pass(6 * time.Hour)
+				if has := b.Target.Dump(); strings.Contains(has, "theirs") || !strings.Contains(has, "plain/lost/null-") || b.Record().Stalled != nil {
+					t.Errorf("%+v, and ha-minio has\n%s", b.Record().Stalled, has)
+				}
+				b.Source.DropBucket(asideBucket)
+				b.Retry(r)
+				b.ends(r, handedOver)
+			})
+		})
+	}
 }
 
 // TestABucketOfUnknownSettingsIsNobodys: taken for a client's it would be removed.
@@ -233,7 +241,7 @@ func TestWhatCannotBeSetAsideIsNamed(t *testing.T) {
 				b.Hang(false)
 				b.held(journal.StepCutOverMinio, MinioSourceKept, "object plain/"+test.key+" (null, ")
 				b.backs()
-				if named := b.cut().Lost.Count; named != 1 && !test.taken || !strings.Contains(b.Target.Dump(), `"`+test.key+`"`) || len(b.cut().Aside)+named != 2 {
+				if named := b.cut().Lost.Count; named != 1 && !test.taken || b.cut().Lost.Store != "store-1" || !strings.Contains(b.Target.Dump(), `"`+test.key+`"`) || len(b.cut().Aside)+named != 2 {
 					t.Errorf("on record is %+v, and ha-minio has\n%s", b.cut(), b.Target.Dump())
 				}
 				b.force(r)

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -164,6 +165,43 @@ func TestWhatIsWrittenDuringAComparisonIsNotTakenForCompared(t *testing.T) {
 		m.Stores = noticed{miniosim.Network{Both: b.Both}, sync.OnceFunc(func() { b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now()) })}
 		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
 		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/late (null, ")
+		r.Halt()
+	})
+}
+
+// unsettled are stores of which the source does not tell settings.
+type unsettled struct{ minio.Stores }
+
+func (u unsettled) Store(addresses []string, credentials minio.Credentials) (minio.Store, error) {
+	store, err := u.Stores.Store(addresses, credentials)
+	if err != nil || !strings.HasPrefix(addresses[0], "10.") {
+		return store, err
+	}
+	return unsettledSource{store}, nil
+}
+
+type unsettledSource struct{ minio.Store }
+
+func (unsettledSource) Settings(context.Context, string) (s3.Settings, error) {
+	return nil, errors.New("no answer")
+}
+
+// TestAComparisonThatFailsIsNone: nothing is deleted after it.
+func TestAComparisonThatFailsIsNone(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asks()
+		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration}
+		m.Stores = unsettled{miniosim.Network{Both: b.Both}}
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.Pass(DefaultKeepSource)
+		b.comes("failed compare")
+		b.Pass(time.Hour)
+		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
+			t.Errorf("%s, %s", b.LastLine(), got)
+		}
 		r.Halt()
 	})
 }

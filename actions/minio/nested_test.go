@@ -35,6 +35,9 @@ func TestAMigrationWaitsForObjectsBelowOthers(t *testing.T) {
 				b.Retry(r) // without force it holds
 				b.Pass(2 * time.Hour)
 				b.held(journal.StepLookBelowMinio, MinioNothingNested, "report/2026.csv")
+				if listOf(b.Record()) == "" {
+					t.Error("it can be forced without the list")
+				}
 				if buckets, err := b.Target.Buckets(t.Context()); err != nil || len(buckets) > 0 {
 					t.Errorf("buckets %q were copied, %v", buckets, err)
 				}
@@ -82,6 +85,9 @@ func TestADriveThatCannotBeLookedThroughHolds(t *testing.T) {
 		b.asks()
 		r := b.start()
 		b.held(journal.StepLookBelowMinio, MinioNothingNested, "cannot read /data")
+		if list := listOf(b.Record()); list != "" {
+			t.Errorf("there is nothing to be read, and a force must name list %s", list)
+		}
 		b.HideDrives(false)
 		b.Retry(r)
 		r.End()

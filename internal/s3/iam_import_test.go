@@ -192,8 +192,8 @@ func TestWhatOneSideHasAloneIsNotChanged(t *testing.T) {
 	one, other := read(`{"app":{"status":"enabled"},"ours":{}}`, `{"readonly":{},"readonly-too":{}}`), read(`{"app":{"status":"disabled"},"theirs":{}}`, `{"readonly":{"a":1},"readonly-too":{"a":1}}`)
 	var of []string
 	for _, name := range one.Changed(other) {
-		if !s3.IsBuiltIn(name) {
-			of = append(of, name[:strings.Index(name, " (")])
+		if bare, _, _ := strings.Cut(name, " ("); !s3.IsBuiltIn(name) {
+			of = append(of, bare)
 		}
 	}
 	if slices.Sort(of); !slices.Equal(of, []string{"policy readonly-too", "user app"}) {

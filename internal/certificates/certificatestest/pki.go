@@ -47,11 +47,21 @@ func (k *Keys) New(certificates.KeyKind) (crypto.Signer, error) {
 // CA returns a CA of that name that is valid until then.
 func CA(t testing.TB, name string, until time.Time) certificates.Authority {
 	t.Helper()
+	return authority(t, name, until, pool()[0])
+}
+
+// OtherCA is [CA] with another key.
+func OtherCA(t testing.TB, name string, until time.Time) certificates.Authority {
+	t.Helper()
+	return authority(t, name, until, pool()[1])
+}
+
+func authority(t testing.TB, name string, until time.Time, key crypto.Signer) certificates.Authority {
+	t.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: until.Add(-10 * certificates.Year), NotAfter: until,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, BasicConstraintsValid: true, IsCA: true,
 	}
-	key := pool()[0]
 	return certificates.Authority{Certificate: sign(t, template, template, key, key), Key: key}
 }
 

@@ -51,6 +51,7 @@ func (r registry) authority(held []held, now time.Time) (certificates.Authority,
 	}
 	const otherwise = "so EKCO does not sign a new one with the cluster's CA; run kURL's installer again, which recreates it"
 	name, old := held[0].secret.file(held[0].of.certificate).Name, held[0].chain[0]
+	ca = ca.For(old, now)
 	switch servers := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}; {
 	case !certificates.SignedBy(old, ca.Certificate) && !ca.SignedByOther(old):
 		return ca, fmt.Errorf("the cluster's CA has not signed the certificate in %s, %s", name, otherwise)

@@ -72,3 +72,20 @@ func changed(change func(server *x509.Certificate)) func(t *testing.T, c *certif
 		return certificates.EncodeChain(forged), key
 	}
 }
+
+// TestTheRegistryIsSignedByTheCAThatSignedIt: two CAs with the same key in ca.crt; container runtimes of nodes trust
+// the one that was there when they were installed.
+func TestTheRegistryIsSignedByTheCAThatSignedIt(t *testing.T) {
+	within(t, func(t *testing.T, c *certificatestest.Cluster) {
+		c.InstallRegistry(soon(), 0)
+		old := c.CA
+		longer := certificatestest.Resigned(t, old, "kubernetes-2", time.Now().Add(20*certificates.Year))
+		c.CA = certificates.Authority{Certificate: longer, Key: old.Key, Others: []*x509.Certificate{old.Certificate}} // as NewAuthority returns it
+		if _, err := c.Store().Renew(t.Context(), journal.CertificateRegistry, due); err != nil {
+			t.Fatal(err)
+		}
+		if leaf := c.Held(certificatestest.RegistrySecret, "registry.crt"); !certificates.SignedBy(leaf, old.Certificate) {
+			t.Errorf("issuer is %s", leaf.Issuer)
+		}
+	})
+}

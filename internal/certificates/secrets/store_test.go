@@ -96,7 +96,7 @@ func TestTheRegistrysCertificateIsRenewedDuringACARotation(t *testing.T) {
 		for signer, trusted := range map[string]bool{"the other CA in ca.crt": true, "a third CA": false} {
 			c.InstallRegistry(soon(), 0)
 			old := c.CA
-			c.CA = certificatestest.CA(t, "kubernetes of "+signer, time.Now().Add(5*certificates.Year))
+			c.CA = certificatestest.OtherCA(t, "kubernetes of "+signer, time.Now().Add(5*certificates.Year))
 			c.CA.Others = []*x509.Certificate{certificatestest.CA(t, "unrelated", time.Now().Add(certificates.Year)).Certificate}
 			if trusted {
 				c.CA.Others = append(c.CA.Others, old.Certificate)

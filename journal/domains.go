@@ -51,7 +51,13 @@ func (r ActionRecord) domains(those func(StepRecord, PlannedStep) bool) map[stri
 			if len(step.Domains) == 0 || !those(r.Steps[step.ID], step) {
 				continue
 			}
+			_, held := r.Holds[step.ID]
 			for _, domain := range step.Domains {
+				// After a restart of EKCO, the task of a step that is held may be gone, and the hold may last. If
+				// the task runs, the lock on the host itself keeps others out.
+				if _, host := HostOf(domain); host && held {
+					continue
+				}
 				put(&domains, domain, step.ID)
 			}
 		}

@@ -37,7 +37,7 @@ func TestAnEKCOWhoseVerifierIsKilledObservesLeavesTheJournalAloneAndGoesOn(t *te
 	if text := o.mustEkco("status"); !strings.Contains(text, "NOT OPEN") || !strings.Contains(text, "signal: killed") {
 		t.Errorf("status says\n%s", text)
 	}
-	if output, code := o.ekco("purge-node", "worker-1", "--yes"); code != 1 || !strings.Contains(output, "the journal is not open since") {
+	if output, code := o.ekco("purge-node", "worker-1", "--yes"); code != 1 || !strings.Contains(output, "EKCO only observes") {
 		t.Errorf("a purge: exit %d\n%s", code, output)
 	}
 	if output, code := o.ekco("journal", "verify"); code != 0 {

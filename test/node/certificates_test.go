@@ -165,7 +165,7 @@ func (c *controlPlane) holdsForADiskThatIsFull(t *testing.T) {
 	await.Looking(t, readInterval, await.HangTimeout, "EKCO has renewed them", func() (bool, string) {
 		_, err := c.node.command("openssl", "x509", "-checkend", "31000000", "-noout", "-in", "/etc/kubernetes/pki/apiserver.crt").Output()
 		table, failed := c.read(t, "certificates")
-		return err == nil && failed == nil && !strings.Contains(table, "is at work"), table
+		return err == nil && failed == nil && !strings.Contains(table, "is running"), table
 	})
 }
 

@@ -49,7 +49,7 @@ func TestEKCOsNodeDiesInAPurge(t *testing.T) {
 	w.node = first
 	w.on(t, "real-1", "real-2")
 	history := w.mustEkco(t, "history", "--node", node)
-	if strings.Contains(history, adopted) || !strings.Contains(history, "purge-node of node "+node+" asked for by") {
+	if strings.Contains(history, adopted) || !strings.Contains(history, "purge-node of node "+node+" requested by") {
 		t.Errorf("it is not the journal that the node had:\n%s", history)
 	}
 	isOver := func(status string) bool { return !strings.Contains(status, "purge-node of node "+node) }

@@ -199,7 +199,7 @@ func renewsAlthoughKilled(t *testing.T, n *Node) {
 	}
 	output, err := n.rotate().CombinedOutput()
 	t.Logf("after %d kills, the last one says:\n%s", kills, output)
-	if err != nil || strings.Contains(string(output), "An earlier rotation was interrupted") != isInterrupted {
+	if err != nil || strings.Contains(string(output), "an earlier rotation that was interrupted") != isInterrupted {
 		t.Errorf("interrupted: %t, %v", isInterrupted, err)
 	}
 	n.judge(t)

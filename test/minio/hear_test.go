@@ -115,8 +115,13 @@ func TestVersionsAreSetAsideInABucketOfEKCOs(t *testing.T) {
 		}
 	}
 	store.versioned(t, "versioned")
-	store.remove(t, "versioned", "key", "") // makes a delete marker, of which there is nothing to be kept
-	if err := store.SetAside(t.Context(), "versioned", only("versioned", "key"), "aside"); err != nil {
+	store.put(t, "versioned", "key", "text", minio.PutObjectOptions{})
+	store.remove(t, "versioned", "key", "") // adds a delete marker, which has nothing that could be kept
+	versions, err := store.VersionsOf(t.Context(), "versioned", "key")
+	if err != nil || len(versions) != 2 || !versions[0].DeleteMarker {
+		t.Fatal(versions, err)
+	}
+	if err := store.SetAside(t.Context(), "versioned", versions[0], "aside"); err != nil {
 		t.Error(err)
 	}
 	settings, err := store.Settings(t.Context(), "aside")

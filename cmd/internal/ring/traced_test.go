@@ -115,7 +115,7 @@ func TestATypoTouchesNothingAndIsTold(t *testing.T) {
 			}
 		}
 		u.etcd.Cut(true)
-		if _, err := backend.Request(t.Context(), request); !errors.Is(err, fsmnode.ErrUnknownNode) || !strings.Contains(err.Error(), "could not be asked") {
+		if _, err := backend.Request(t.Context(), request); !errors.Is(err, fsmnode.ErrUnknownNode) || !strings.Contains(err.Error(), "cannot read the control plane") {
 			t.Errorf("with an etcd that does not answer: %v", err)
 		}
 		if got := u.about("primary-8"); len(got) != 0 || len(u.etcd.Effects()) != 0 {

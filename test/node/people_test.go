@@ -32,7 +32,7 @@ func (w *world) at(t *testing.T, args ...string) *terminal {
 // purgesOnATerminal: the purge of a node that is ready is asked about. Who has asked for it may
 // drag the window's corner, press Ctrl-C, or lose the terminal; the purge goes on.
 func purgesOnATerminal(t *testing.T, w *world) {
-	const node, question, gone, ctrlC = "worker-3", "all the same? [y/N] ", "waits for finalizer test.example.com/slow", "\x03"
+	const node, question, gone, ctrlC = "worker-3", "anyway? [y/N] ", "waits for finalizer test.example.com/slow", "\x03"
 	release := w.hold(t, node)
 	watching := w.at(t, "history", "--follow", "--node", node)
 	watching.awaits(t, "node "+node+" (worker) is ready")
@@ -81,7 +81,7 @@ func purgesOnATerminal(t *testing.T, w *world) {
 		programs := w.programs(t)
 		return !strings.Contains(programs, "purge-node") && !strings.Contains(programs, "history"), programs
 	})
-	if history := w.mustEkco(t, "history", "--node", node, "--type", "action.requested"); strings.Count(history, "asked for by") != 1 {
+	if history := w.mustEkco(t, "history", "--node", node, "--type", "action.requested"); strings.Count(history, "requested by") != 1 {
 		t.Errorf("it was asked for more than once:\n%s", history)
 	}
 }

@@ -88,7 +88,7 @@ func (w *world) isWhole(t *testing.T, node string) {
 	t.Helper()
 	w.awaitStep(t, node, "ended, done")
 	history, err := w.read(t, "history", "--node", node)
-	if err != nil || strings.Count(history, "asked for by") != 1 || strings.Count(history, "ended, done") != 1 {
+	if err != nil || strings.Count(history, "requested by") != 1 || strings.Count(history, "ended, done") != 1 {
 		t.Errorf("%v: it is not one purge:\n%s", err, history)
 	}
 	if verified := w.mustEkco(t, "journal", "verify"); strings.Contains(verified, "damaged") {

@@ -424,6 +424,22 @@ func TestExpiredItemThatCannotBeRenewedIsNotUrgent(t *testing.T) {
 			p.end(in)
 		})
 	})
+	t.Run("its component has no valid manifest", func(t *testing.T) {
+		inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
+			for _, h := range p.hosts {
+				h.Age("scheduler.conf", time.Now().Add(-24*time.Hour))
+				h.Write("manifests/kube-scheduler.yaml", 0o600, []byte("kind: Job\n"))
+			}
+			p.breaks(true)
+			in := p.begin()
+			pass(90 * time.Minute)
+			if restarted := p.restarted(); len(restarted) != 1 {
+				t.Errorf("the API servers of %q were restarted; the journal says:\n%s", restarted, p.history("table"))
+			}
+			p.breaks(false)
+			p.end(in)
+		})
+	})
 	t.Run("a primary is lost soon after its renewal", func(t *testing.T) {
 		inAPlane(t, []string{"p1", "p2", "p3"}, func(p *plane) {
 			p.expires("pki/etcd/healthcheck-client")

@@ -66,6 +66,15 @@ func (r *run) static(component string) (Static, error) {
 	return static, nil
 }
 
+// provable returns the static pod of a component, if EKCO can tell whether it comes back after a restart.
+func (r *run) provable(component string) (Static, error) {
+	static, err := r.static(component)
+	if err == nil && !static.provable() {
+		err = fmt.Errorf("restart %s: %w", component, errNoProof)
+	}
+	return static, err
+}
+
 // securePorts are the components' default ports.
 var securePorts = map[string]string{apiServer: "6443", controllerManager: "10257", scheduler: "10259"}
 

@@ -35,7 +35,7 @@ func Look(dir string, ttl time.Duration, now time.Time, isDue IsDue) journal.Cer
 				facts.Names, facts.MoreNames = facts.Names[:maxNames], facts.MoreNames+more
 			}
 			if err == nil && r.isDue(h.leaf, false) {
-				_, err = r.signer(h)
+				err = r.renewable(h)
 			}
 			facts.CannotRenew = err != nil
 			found.Certificates = append(found.Certificates, facts)
@@ -52,6 +52,18 @@ func Look(dir string, ttl time.Duration, now time.Time, isDue IsDue) journal.Cer
 		}
 	}
 	return found
+}
+
+// renewable returns what would prevent the renewal of an item, or the restart of the component that uses it.
+func (r *run) renewable(h held) error {
+	if _, err := r.signer(h); err != nil || h.component == "" {
+		return err
+	}
+	_, err := r.provable(h.component)
+	if errors.Is(err, fs.ErrNotExist) { // then nothing is restarted
+		return nil
+	}
+	return err
 }
 
 func bounded(text string) string {

@@ -52,14 +52,52 @@ func TestWhoLooksFindsAllAndWhatWouldKeepThemFromBeingRenewed(t *testing.T) {
 	}
 }
 
+// TestWhoLooksFindsComponentsThatARotationWouldNotRestart compares what cannot be renewed with what a rotation does.
+func TestWhoLooksFindsComponentsThatARotationWouldNotRestart(t *testing.T) {
+	for name, test := range map[string]struct {
+		manifest, content string
+		want              []string
+	}{
+		"of another kind": {"kube-scheduler", "kind: Job\n", []string{"scheduler.conf"}},
+		"empty":           {"kube-controller-manager", "", []string{"controller-manager.conf"}},
+		"without a probe": {"kube-scheduler", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: kube-scheduler, command: [kube-scheduler, --secure-port=0]}]}\n", []string{"scheduler.conf"}},
+		"away":            {"kube-scheduler", "-", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 5*day)
+				path := "manifests/" + test.manifest + ".yaml"
+				if w.Write(path, 0o600, []byte(test.content)); test.content == "-" {
+					w.Remove(path)
+				}
+				found := primary.Look(w.dir(), 30*day, time.Now(), fsmcertificates.IsDue)
+				var cannot []string
+				for _, one := range found.Certificates {
+					if one.CannotRenew {
+						cannot = append(cannot, filepath.Base(one.At))
+					}
+				}
+				result, _ := w.run()
+				if !slices.Equal(cannot, test.want) || len(found.Problems) != len(test.want) || len(result.Failed) != len(test.want) {
+					t.Errorf("cannot be renewed are %q because %q, want %q; a rotation fails with %q", cannot, found.Problems, test.want, result.Failed)
+				}
+			})
+		})
+	}
+}
+
 // TestAnotherUserThatExpiresIsAProblem: EKCO renews the user of the current context alone.
 func TestAnotherUserThatExpiresIsAProblem(t *testing.T) {
 	w, other := newWorld(t, 90*day), newWorld(t, 5*day)
 	users := func(config []byte) string { _, users, _ := strings.Cut(string(config), "users:\n"); return users }
 	whole := string(w.Read("admin.conf")) + strings.ReplaceAll(users(other.Read("admin.conf")), "kubernetes-admin", "dev")
 	w.Write("admin.conf", 0o600, []byte(whole))
-	if found := primary.Look(w.dir(), 30*day, time.Now(), fsmcertificates.IsDue); len(found.Certificates) != 11 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "another user") {
+	found := primary.Look(w.dir(), 30*day, time.Now(), fsmcertificates.IsDue)
+	if len(found.Certificates) != 11 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "another user") {
 		t.Errorf("found is %+v", found)
+	}
+	if slices.ContainsFunc(found.Certificates, func(one journal.Certificate) bool { return one.CannotRenew }) {
+		t.Errorf("the user of the current context can be renewed: %+v", found)
 	}
 	if found := primary.Look(w.dir(), day, time.Now(), fsmcertificates.IsDue); len(found.Problems) != 0 {
 		t.Errorf("found is %+v", found)

@@ -247,16 +247,13 @@ func (r *run) answersSoon(ctx context.Context, of Static) (err error) {
 
 // restart prepares the restart of a component; nil if it is not on this host.
 func (r *run) restart(c *record, name string) (*restart, error) {
-	static, err := r.static(name)
+	static, err := r.provable(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.say("Missing %s: restart %s yourself", r.at(manifestOf(name)), name)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	if !static.provable() {
-		return nil, fmt.Errorf("restart %s: %w", name, errNoProof)
 	}
 	pods, err := r.Kubelet.Pods(static)
 	if err != nil {

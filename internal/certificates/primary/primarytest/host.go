@@ -95,6 +95,19 @@ func (h *Host) Make(until time.Time) {
 	}
 }
 
+// Age makes an item anew, signed by the same CA. Its certificate is valid until then.
+func (h *Host) Age(item string, until time.Time) {
+	h.T.Helper()
+	of := shapes[slices.Index(Items(), item)]
+	pki := filepath.Join(h.Dir, "pki")
+	ca, err := certificates.ReadAuthority(pki, of.ca, time.Now())
+	cluster, failed := certificates.ReadAuthority(pki, "ca", time.Now())
+	if err := errors.Join(err, failed); err != nil {
+		h.T.Fatal(err)
+	}
+	h.leaf(of, ca, cluster, until)
+}
+
 // Keep takes away all certificates but these, and the manifests of components but these.
 func (h *Host) Keep(paths ...string) {
 	h.T.Helper()

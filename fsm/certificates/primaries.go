@@ -3,6 +3,7 @@ package certificates
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/replicatedhq/ekco/fsm"
@@ -125,10 +126,12 @@ func (c *certificates) seen(was *journal.Primary, now time.Time) {
 const urgentWithin = 3 * 24 * time.Hour
 
 // isUrgent reports whether a certificate that EKCO can renew expires within urgentWithin. One that it cannot renew
-// stays expired: it must not end the rollout's rule for good.
+// stays expired: it must not end the rollout's rule for good. Nor must one that an attempt since then did not renew,
+// whatever the reason, unless it is the one that the API server serves.
 func isUrgent(t *fsm.Thing, now time.Time) bool {
 	return slices.ContainsFunc(of(t).Facts.Certificates, func(one journal.Certificate) bool {
-		return !one.CannotRenew && !now.Before(one.NotAfter.Add(-urgentWithin))
+		since := one.NotAfter.Add(-urgentWithin)
+		return !one.CannotRenew && !now.Before(since) && (of(t).ChangedAt.Before(since) || strings.HasSuffix(one.At, "/pki/apiserver.crt"))
 	})
 }
 

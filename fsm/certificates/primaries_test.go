@@ -671,6 +671,44 @@ func TestUrgentRenewalDoesNotWaitForALostNode(t *testing.T) {
 	w.stopped("three days before the end")
 }
 
+// TestItemThatARenewalDidNotRenewIsNotUrgent: a check does not know why, so only the attempt shows it.
+func TestItemThatARenewalDidNotRenewIsNotUrgent(t *testing.T) {
+	const conf, serving = "/etc/kubernetes/scheduler.conf", "/etc/kubernetes/pki/apiserver.crt"
+	w := newPrimaries(t)
+	for _, of := range []journal.Subject{p1, p2} {
+		w.observe(of, w.due("uid-1", true))
+		w.looks(of, "were not read yet", w.due("uid-1", true))
+	}
+	urgent := func(when, at string, want bool) {
+		t.Helper()
+		w.observe(p2, w.on(2*day, func(f *journal.CertificateFacts) { f.Certificates[0].At = at }))
+		if got := isUrgent(w.S.Things[fsm.Key(p2)], w.Now); got != want {
+			t.Errorf("%s, %s is urgent: %t", when, at, got)
+		}
+	}
+	const step = journal.StepRenewControlPlane + " p2"
+	rec := w.openOn(p2, journal.ActionRenewControlPlane)
+	write := func(payload journal.Payload) {
+		w.Write(journal.Draft{Type: journal.TypeOf(payload), Subject: p2, Action: rec.ID, Payload: payload})
+	}
+	fails := func(waits bool) { write(&journal.StepFailed{Step: step, Attempt: 1, Error: "x", Waits: waits}) }
+	write(journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: step, Does: journal.StepRenewControlPlane}}}})
+	fails(false)
+	w.Pass(2 * day)
+	urgent("after an attempt before it was urgent", conf, true)
+	fails(true)
+	urgent("after an attempt that only waited", conf, true)
+	fails(false)
+	urgent("after an attempt that failed", conf, false)
+	urgent("after an attempt that failed", serving, true)
+	w.Pass(300 * day)
+	urgent("when it is due again", conf, true)
+	write(&journal.StepDone{Step: step, Attempt: 2, Outputs: []byte(`{"result":{"rotated":["admin.conf"]}}`)})
+	w.End(rec, journal.OutcomePartial)
+	urgent("after a partial renewal", conf, false)
+	urgent("after a partial renewal", serving, true)
+}
+
 func TestHoldForALostNodeEndsWhenItIsGoneOrReplaced(t *testing.T) {
 	for name, change := range map[string]func(w *world){
 		"gone": func(w *world) {

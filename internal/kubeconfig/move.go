@@ -67,7 +67,7 @@ func (m Move) Do(ctx context.Context) ([][]Change, error) {
 }
 
 // recover restores the files after an interrupted change, and reports whether they had another content. If the kubelet
-// works with the server of that change, it keeps the files: the former server may be gone.
+// works with the server of that change, it gives that to all files: the former server may be gone.
 func (m Move) recover(ctx context.Context) (recovered bool, err error) {
 	former, interrupted := formerOf(m.Files), false
 	for _, file := range former {
@@ -81,6 +81,11 @@ func (m Move) recover(ctx context.Context) (recovered bool, err error) {
 		return false, nil
 	}
 	if present, err := m.Files[0].server(); err == nil && m.await(ctx, present, answerTimeout, time.Now()) == nil {
+		for _, file := range m.Files {
+			if _, err := file.SetServer(present); err != nil {
+				return false, err
+			}
+		}
 		return false, RemoveFormer(m.Files)
 	}
 	for _, file := range former {

@@ -198,18 +198,38 @@ func (m Move) interrupted(t *testing.T, server string) {
 
 // TestMoveKeepsTheServerOfAnInterruptedChangeIfItWorks: the former one may be gone.
 func TestMoveKeepsTheServerOfAnInterruptedChangeIfItWorks(t *testing.T) {
+	for _, changed := range []int{1, 2} { // files, when it was interrupted
+		m, k := moving(t)
+		k.answer, k.reaches = []string{balancer}, []string{balancer}
+		synctest.Test(t, func(t *testing.T) {
+			Move{Files: m.Files[:changed]}.interrupted(t, balancer)
+			m.Server = "https://nobody.example.com:6443"
+			if _, err := m.Do(t.Context()); err == nil {
+				t.Error("it moved")
+			}
+		})
+		m.has(t, balancer)
+		if len(k.restarts) > 0 {
+			t.Errorf("restarted with %q", k.restarts)
+		}
+	}
+}
+
+// TestMoveDoesNotTrustALeaseFromBeforeAnInterruptedChange: the kubelet does not reach the server that its file has.
+func TestMoveDoesNotTrustALeaseFromBeforeAnInterruptedChange(t *testing.T) {
 	m, k := moving(t)
-	k.answer, k.reaches = []string{balancer}, []string{balancer}
+	k.reaches = []string{former}
 	synctest.Test(t, func(t *testing.T) {
 		m.interrupted(t, balancer)
+		k.renewed, k.restarts = time.Now(), []string{balancer}
+		time.Sleep(time.Second)
 		m.Server = "https://nobody.example.com:6443"
 		if _, err := m.Do(t.Context()); err == nil {
 			t.Error("it moved")
 		}
 	})
-	m.has(t, balancer)
-	if len(k.restarts) > 0 {
-		t.Errorf("restarted with %q", k.restarts)
+	if server, err := m.Files[0].server(); err != nil || server != former || k.restarts[len(k.restarts)-1] != former {
+		t.Errorf("%v: it has %s, restarted with %q", err, server, k.restarts)
 	}
 }
 

@@ -77,12 +77,13 @@ func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time
 	return true
 }
 
-// skewOf returns how far a clock is ahead at least, given what it showed at some time between since and now.
+// skewOf returns how far a clock is ahead at least, given what it showed at some time between since and now; 0 for no
+// more than [certificates.Back].
 func skewOf(read, since, now time.Time) time.Duration {
 	switch {
-	case read.After(now):
+	case read.Sub(now) > certificates.Back:
 		return read.Sub(now)
-	case read.Before(since):
+	case since.Sub(read) > certificates.Back:
 		return read.Sub(since)
 	}
 	return 0
@@ -157,7 +158,7 @@ func (s *Store) of(ctx context.Context, node kube.Node, known journal.Certificat
 	if !looked {
 		facts = journal.CertificateFacts{}
 		if known.On != nil && known.On.UID == node.UID {
-			facts.Certificates, facts.Unreadable = known.Certificates, known.Unreadable
+			facts.Certificates, facts.Unreadable, skew = known.Certificates, known.Unreadable, time.Duration(known.On.ClockAhead)
 		}
 	}
 	if !looked && !ofFiles(facts.Certificates) && works(node.Facts) {
@@ -167,7 +168,7 @@ func (s *Store) of(ctx context.Context, node kube.Node, known journal.Certificat
 	}
 	facts.Version = journal.CertificateFactsVersion
 	facts.On = &journal.Primary{UID: node.UID, Address: node.Facts.InternalIP, Ready: works(node.Facts)}
-	if skew.Abs() > certificates.Back {
+	if skew != 0 {
 		facts.On.ClockAhead = journal.Duration(skew.Round(time.Minute))
 		facts.Unreadable = fmt.Sprintf("the clock of node %s is %s %s that of the API server: EKCO renews nothing there until one of them is corrected",
 			node.Name, skew.Abs().Round(time.Minute), map[bool]string{true: "ahead of", false: "behind"}[skew > 0])

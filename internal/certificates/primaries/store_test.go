@@ -210,14 +210,28 @@ func TestSomebodyIsToLookAgain(t *testing.T) {
 }
 
 func TestOnAWrongClockNothingIsDue(t *testing.T) {
-	for ahead, want := range map[time.Duration]string{-day: "the clock of node p1 is 24h0m0s ahead of that of the API server", day: "the clock of node p1 is 24h0m0s behind"} {
+	for ahead, want := range map[time.Duration]string{
+		-day: "the clock of node p1 is 24h0m0s ahead of that of the API server", day: "the clock of node p1 is 24h0m0s behind",
+		5*time.Minute + time.Second: "the clock of node p1 is 5m0s behind",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.ahead = ahead
 			_, found := w.found(5 * day)
 			w.Seen("uid-p1", found, time.Now())
-			if p1 := w.facts(nil)["p1"]; isDue(p1) || !strings.Contains(p1.Unreadable, want) {
+			known := w.facts(nil)
+			if p1 := known["p1"]; isDue(p1) || !strings.Contains(p1.Unreadable, want) {
 				t.Errorf("it is %+v", p1)
+			}
+			w = newWorld(t) // EKCO is started again
+			again := w.facts(known)
+			if diff := cmp.Diff(known, again); diff != "" {
+				t.Error(diff)
+			}
+			_, found = w.found(5 * day)
+			w.Seen("uid-p1", found, time.Now())
+			if p1 := w.facts(again)["p1"]; !isDue(p1) || p1.Unreadable != "" {
+				t.Errorf("after the clock was corrected it is %+v", p1)
 			}
 		})
 	}

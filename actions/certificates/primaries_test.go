@@ -546,6 +546,19 @@ func (h heard) Prove(_ context.Context, step actions.StepContext) (actions.Proof
 	return actions.Proof{}, h.keep(step)
 }
 
+// TestOutcomeWithoutAResultStaysAsItIs: for example, the node is gone.
+func TestOutcomeWithoutAResultStaysAsItIs(t *testing.T) {
+	for outputs, want := range map[string]string{
+		`{"left":"node p1 is gone"}`:                      `{"left":"node p1 is gone"}`,
+		`{"result":{"failed":["a","b"]}}`:                 `{"result":{"failed":["a","b"]},"missing":"a; b"}`,
+		`{"result":{"rotated":["admin.conf"]},"left":""}`: `{"result":{"rotated":["admin.conf"]}}`,
+	} {
+		if got, err := withFailed([]byte(outputs)); err != nil || string(got) != want {
+			t.Errorf("of %s it makes %s (%v)", outputs, got, err)
+		}
+	}
+}
+
 // TestAnOldPlansProgramHasTheTimeOfThisEKCO: also where it is judged.
 func TestAnOldPlansProgramHasTheTimeOfThisEKCO(t *testing.T) {
 	input, err := json.Marshal(map[string]any{"task": hosttask.Task{Name: RotateTask, Image: "replicated/ekco:v1", Limit: journal.Duration(time.Minute)}, "of": "renewal"})

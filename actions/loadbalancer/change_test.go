@@ -33,6 +33,13 @@ func planned(t *testing.T, w *world, input journal.KubeconfigsInput) (plan journ
 		if definition.Steps[step.Does] == nil || step.Timeout == 0 || step.Domains == nil {
 			t.Errorf("step %+v", step)
 		}
+		var domains []string
+		if does, node, _ := strings.Cut(step.ID, " "); does == journal.StepWriteLoadBalancer || does == journal.StepSetKubeconfigs {
+			domains = []string{journal.DomainHost(node)}
+		}
+		if !slices.Equal(step.Domains, domains) {
+			t.Errorf("step %s takes %q, want %q", step.ID, step.Domains, domains)
+		}
 		steps = append(steps, fmt.Sprintf("%s after %s", step.ID, strings.Join(step.After, ", ")))
 	}
 	return plan, steps, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,7 +196,7 @@ func TestARemovalIsOfThatVersion(t *testing.T) {
 type cut struct {
 	plainStore
 	ends   bool
-	closed *int
+	closed *atomic.Int64
 }
 
 func (c cut) Hear(ctx context.Context, heard func(s3.Removal)) error {
@@ -205,17 +206,17 @@ func (c cut) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	return c.Store.Hear(ctx, heard)
 }
 
-func (c cut) Close() { *c.closed++ }
+func (c cut) Close() { c.closed.Add(1) }
 
 // TestAConnectionIsOfOneMigrationAndPod, and that it ends by itself is told.
 func TestAConnectionIsOfOneMigrationAndPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h, closed := s3sim.New(), &hearing{}, 0
+		store, h, closed := s3sim.New(), &hearing{}, &atomic.Int64{}
 		store.AddBucket("b", nil)
 		ends := false
 		listens := func(life context.Context, pod string) {
 			t.Helper()
-			if err := h.listen(life, minio.SinglePod{UID: pod}, "store", func() (minio.Store, error) { return cut{plainStore{store}, ends, &closed}, nil }); err != nil {
+			if err := h.listen(life, minio.SinglePod{UID: pod}, "store", func() (minio.Store, error) { return cut{plainStore{store}, ends, closed}, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -234,10 +235,10 @@ func TestAConnectionIsOfOneMigrationAndPod(t *testing.T) {
 		if store.Delete("b", "key", time.Now()); !h.removed("b", v) || h.failure() == nil {
 			t.Error("the second migration hears nothing, or nobody is told of the gap")
 		}
-		before := closed
+		before := closed.Load()
 		listens(actions.WithLife(second), "two")
-		if time.Sleep(hearingLease + hearingOverlap); closed != before+1 {
-			t.Errorf("%d connections were closed with the pod of before", closed-before)
+		if time.Sleep(hearingLease + hearingOverlap); closed.Load() != before+1 {
+			t.Errorf("%d connections were closed with the pod of before", closed.Load()-before)
 		}
 		if err := h.failure(); err != nil {
 			t.Error(err)

@@ -152,6 +152,11 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	return wake
 }
 
+func forgoes(code Step) bool {
+	forgoing, is := code.(ForgoingStep)
+	return is && forgoing.Forgoes()
+}
+
 // lookAt examines a batch of one group.
 func (a *run) lookAt(g *group, batch []*stepState) {
 	g.begin()
@@ -161,7 +166,7 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 		s.busy, s.waits.again = true, false
 		candidates[i] = candidate{
 			planned: s.planned, code: s.code,
-			prove: startedBefore(a.progress(s)) && !a.record.Request.DryRun,
+			prove: (startedBefore(a.progress(s)) || g.claimed == s.planned.ID && forgoes(s.code)) && !a.record.Request.DryRun,
 		}
 		contexts[s.planned.ID] = a.contextOf(s.planned)
 	}

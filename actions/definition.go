@@ -105,6 +105,14 @@ type InterruptibleStep interface {
 	Interruptible() bool
 }
 
+// ForgoingStep is a [Step] that can be done without having begun: where its effect cannot be had, that is its outcome.
+type ForgoingStep interface {
+	Step
+	// Forgoes reports whether Prove is asked although the step has not begun, while it waits for another action's
+	// domains: it may not need them.
+	Forgoes() bool
+}
+
 // TidyStep is a [Step] whose effect must not stay as it is until its next attempt, which may
 // be long in coming: something that has begun and will not come to its end, say.
 type TidyStep interface {

@@ -26,13 +26,13 @@ type candidate struct {
 	planned journal.PlannedStep
 	code    Step
 	// prove is set when the step was started before, so that its effect may be
-	// there already.
+	// there already, and for a [ForgoingStep] that waits for domains.
 	prove bool
 }
 
 // examination is what a look at the world said about candidates.
 type examination struct {
-	// proofs are those of the candidates that were started before, by step id.
+	// proofs are those of the candidates to be proved, by step id.
 	proofs map[string]proofResult
 	// checks are the preflights' answers. There are none when every candidate
 	// is proved, or with err: a preflight could not be asked.
@@ -47,7 +47,7 @@ type proofResult struct {
 	err error
 }
 
-// examine proves the candidates that were started before, then runs the
+// examine proves the candidates of which that is asked, then runs the
 // preflights, which all share, for those that remain.
 func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string, asking *asking) examination {
 	result := examination{proofs: make(map[string]proofResult)}

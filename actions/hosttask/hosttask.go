@@ -131,10 +131,15 @@ var (
 	_ actions.TidyStep          = run{}
 	_ actions.InterruptibleStep = run{}
 	_ actions.HeedfulStep       = run{}
+	_ actions.ForgoingStep      = run{}
 )
 
 // Interruptible implements [actions.InterruptibleStep]: the step only waits, for a place and for answers.
 func (run) Interruptible() bool { return true }
+
+// Forgoes implements [actions.ForgoingStep]: a task that another action has left on a lost node may have the domain of
+// that node for minutes.
+func (r run) Forgoes() bool { return r.Partial }
 
 // Do implements [actions.Step]: it creates the pod, unless there is nothing to do.
 func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
@@ -252,6 +257,9 @@ func (r run) Prove(ctx context.Context, step actions.StepContext) (actions.Proof
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return actions.Proof{Done: true, Outputs: outputs}, nil
 	}
+	if step.Action.Steps[step.Planned.ID].StartedAt.IsZero() {
+		return r.forgone(ctx, in.Task)
+	}
 	seen, err := r.Tasks.Look(ctx, in.Task, in.owner(step))
 	if err != nil {
 		// One check that fails is no reason to give up a running program.
@@ -318,6 +326,17 @@ func (r run) absent(ctx context.Context, task hosttask.Task) (actions.Proof, err
 		proof.Missing, proof.Waits = node.Why, true
 	}
 	return proof, nil
+}
+
+// forgone returns the proof of a task that has not begun: it is done if the node is not ready.
+func (r run) forgone(ctx context.Context, task hosttask.Task) (proof actions.Proof, err error) {
+	var node *hosttask.NodeError
+	if !errors.As(r.Tasks.Takes(ctx, task), &node) || node.Gone {
+		return actions.Proof{}, nil
+	}
+	proof.Done = true
+	proof.Outputs, err = r.answer(node, task, false, false)
+	return proof, err
 }
 
 // Heed implements [actions.HeedfulStep].

@@ -39,6 +39,8 @@ type estate struct {
 	partial   bool
 	paths     []hosttask.Path
 	limit     time.Duration
+	// domains are those of the step that runs the program.
+	domains []string
 	// verify is that of a task with a trial, nil for one without.
 	verify func(ctx context.Context, step actions.StepContext, node string, result json.RawMessage) error
 	// read checks what programs found, as that of a capability does.
@@ -71,7 +73,7 @@ func (e *estate) plan(work shape.Work) func(context.Context, journal.ActionRecor
 			_, _, err = work.Plan(&plan, hosttask.Task{
 				Name: "paint", Node: node, NodeUID: "uid-" + node, Image: "replicated/ekco:v1", Args: []string{"paint"},
 				Limit: journal.Duration(e.limit), Paths: e.paths, Trial: e.verify != nil, LosesNode: e.verify != nil,
-			}, journal.PlannedStep{Domains: actions.NoDomains})
+			}, journal.PlannedStep{Domains: append(actions.NoDomains, e.domains...)})
 			if err != nil {
 				return journal.Plan{}, err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/loadbalancer"
 	"github.com/replicatedhq/ekco/internal/loadbalancer/loadbalancersim"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
 // internalServer is where kubelets find the load balancer of their node.
@@ -54,6 +55,54 @@ func (f *fleet) breaking(node string) func([]string) (any, error) {
 		}
 		return result, err
 	}
+}
+
+// inTrial returns the node on which an update tries a configuration, or "".
+func (f *fleet) inTrial() string {
+	for _, rec := range f.state().OpenActions() {
+		if rec.Kind == journal.ActionUpdateLoadBalancer && rec.Steps[journal.StepWriteLoadBalancer+" "+rec.Subject.Name].Open {
+			return rec.Subject.Name
+		}
+	}
+	return ""
+}
+
+// TestNodeLostInATrialDelaysNoChange: the task of the trial has the node until its timeout.
+func TestNodeLostInATrialDelaysNoChange(t *testing.T) {
+	withHAProxies(t, func(f *fleet) {
+		in := f.liveInStep("p1", "w1", "w2", "w3")
+		pass(10 * time.Minute)
+		for name := range f.nodes {
+			f.haproxies.Break(name, loadbalancersim.Faults{Deaf: true}) // so the trial waits
+		}
+		f.joins("p2")
+		node := ""
+		for range 60 {
+			if node = f.inTrial(); node == "" {
+				pass(2 * time.Second)
+			}
+		}
+		if node == "" {
+			t.Fatalf("no trial is open: %s", f.history("table"))
+		}
+		f.cluster.Set(node, hosttasksim.Program{Hangs: true})
+		f.cluster.Taint(node, journal.TaintUnreachable)
+		f.server.Put(f.node(node, observerstest.Unreachable(time.Now())))
+		for name := range f.nodes {
+			f.haproxies.Break(name, loadbalancersim.Faults{})
+		}
+		if _, err := f.change(in, "cli:a", journal.KubeconfigsInput{Server: internalServer, Internal: true}); err != nil {
+			t.Fatal(err)
+		}
+		pass(2 * time.Minute)
+		if _, ended := f.changed(); !strings.HasPrefix(ended, "partial: ") || !strings.Contains(ended, "node "+node+" does not answer") {
+			t.Errorf("after two minutes, while node %s is lost, the change ended %q", node, ended)
+		}
+		if f.inTrial() != node {
+			t.Errorf("the trial on node %s has ended, so the change waited for nothing", node)
+		}
+		f.stops(in)
+	})
 }
 
 // TestOneTaskAtATimeWritesOneHost: while the trial of an update waits, an installer asks for a change.

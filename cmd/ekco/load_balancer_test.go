@@ -367,8 +367,9 @@ func TestAnUnchangedManifestIsNotTried(t *testing.T) {
 	}
 }
 
-// TestTrialRestoresFormerFilesFirst: here they are also the wanted ones.
+// TestTrialRestoresFormerFilesFirst: here they are also the wanted ones. Nothing answers that HAProxy works with the others.
 func TestTrialRestoresFormerFilesFirst(t *testing.T) {
+	const asked = 500 * time.Millisecond
 	d, host, _ := balancerHost(t, http.NotFoundHandler())
 	if err := os.Rename(host.ConfigPath(), host.ConfigPath()+durable.FormerSuffix); err != nil {
 		t.Fatal(err)
@@ -376,8 +377,12 @@ func TestTrialRestoresFormerFilesFirst(t *testing.T) {
 	if _, err := host.WriteConfig(t.Context(), []string{"10.0.0.9"}); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1", "--trial=1ms"}
+	args := []string{hostTaskCommand, hostTaskBalancer, "--host-etc-dir=" + host.Etc, "--primary-host=10.0.0.1", "--trial=" + asked.String()}
+	began := time.Now()
 	d.expect(d.types(args...), exitDone, `"image":"haproxy:1","version":"0"}}`, "")
+	if took := time.Since(began); took < 2*asked { // first whether the changed files work, and then whether an API server answers
+		t.Errorf("after %s nobody can have asked for %s whether HAProxy works", took, asked)
+	}
 	if strings.Contains(d.out.String(), `"config":true`) {
 		t.Error(d.out.String())
 	}

@@ -72,19 +72,7 @@ func TestNodeLostInATrialDelaysNoChange(t *testing.T) {
 	withHAProxies(t, func(f *fleet) {
 		in := f.liveInStep("p1", "w1", "w2", "w3")
 		pass(10 * time.Minute)
-		for name := range f.nodes {
-			f.haproxies.Break(name, loadbalancersim.Faults{Deaf: true}) // so the trial waits
-		}
-		f.joins("p2")
-		node := ""
-		for range 60 {
-			if node = f.inTrial(); node == "" {
-				pass(2 * time.Second)
-			}
-		}
-		if node == "" {
-			t.Fatalf("no trial is open: %s", f.history("table"))
-		}
+		node := f.trialOnFirst()
 		f.cluster.Set(node, hosttasksim.Program{Hangs: true})
 		f.cluster.Taint(node, journal.TaintUnreachable)
 		f.server.Put(f.node(node, observerstest.Unreachable(time.Now())))

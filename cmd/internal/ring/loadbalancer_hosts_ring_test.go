@@ -27,16 +27,6 @@ func (f *fleet) trialOnFirst() string {
 	return ""
 }
 
-// inTrial returns the node with an open write of an update, or "".
-func (f *fleet) inTrial() string {
-	for _, rec := range f.state().OpenActions() {
-		if rec.Kind == journal.ActionUpdateLoadBalancer && rec.Steps[journal.StepWriteLoadBalancer+" "+rec.Subject.Name].Open {
-			return rec.Subject.Name
-		}
-	}
-	return ""
-}
-
 // waits returns how long a change takes, at most the limit.
 func (f *fleet) waits(in *incarnation, limit time.Duration) (took time.Duration, ended string) {
 	f.t.Helper()

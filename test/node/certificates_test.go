@@ -109,7 +109,7 @@ func (c *controlPlane) renewsAlthoughKilled(t *testing.T) {
 	c.killWhileItRenews(t)
 	c.awaitRotation(t, func() bool { return mustRead(t, manifest) != old })
 	c.node.killRotation()
-	c.retryHeld(t, "tries again")
+	c.retryHeld(t, "EKCO retries at")
 	c.killWhileItRenews(t)
 	c.awaitRenewed(t)
 }

@@ -117,6 +117,78 @@ func TestWhatClientsChangedSinceTheSwitchIsNotCompared(t *testing.T) {
 	})
 }
 
+// TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim: the pod that takes the place of the one that served finds an
+// empty store, which lacks nothing, and the claim may have the only copy. Nor is it forgotten by another look.
+func TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim(t *testing.T) {
+	for name, test := range map[string]struct {
+		step  string
+		known func(b *duo) journal.MinioMigrate
+		kill  bool
+	}{
+		"by a person":                   {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
+		"it is empty when EKCO looks":   {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{Source: "store-1"} }, kill: true},
+		"by EKCO, and there is no look": {step: journal.StepDeleteMinioDeployment, known: func(b *duo) journal.MinioMigrate {
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now(), Source: "store-1"}
+		}, kill: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Point(toHA)
+				b.asksWith(test.known(b))
+				b.Move(s3sim.New())
+				if test.kill {
+					b.KillSingle()
+				}
+				r := b.start()
+				b.held(test.step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+				b.Pass(2 * foundRest)
+				b.Retry(r)
+				b.held(test.step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+				b.force(r)
+				b.ends(r, claimKept)
+			})
+		})
+	}
+}
+
+// TestWhatTheVolumeWasIsKnownInAnotherProcess that comes to it after the pod was replaced, or to the last look.
+func TestWhatTheVolumeWasIsKnownInAnotherProcess(t *testing.T) {
+	for step, comes := range map[string]func(b *duo){
+		journal.StepCompareMinio: func(b *duo) {
+			b.Stick(true)
+			b.held(journal.StepCompareMinio, MinioNothingLacks, "wait for another pod in the place")
+			b.Move(s3sim.New())
+			b.Stick(false)
+		},
+		journal.StepDeleteMinioDeployment: func(b *duo) {
+			b.Source.SetLatency(time.Second)
+			b.comes("done compare")
+			b.Move(s3sim.New())
+			b.KillSingle()
+		},
+	} {
+		t.Run(step, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.copied()
+				b.Point(toHA)
+				b.asks()
+				r := b.start()
+				b.Pass(DefaultKeepSource - time.Minute)
+				comes(b)
+				r.Halt()
+				b.Pass(time.Minute)
+				r = b.start()
+				b.Retry(r)
+				b.held(step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+				b.force(r)
+				b.ends(r, claimKept)
+			})
+		})
+	}
+}
+
 // TestWhatIsWrittenByOldConnectionsIsCompared: a switch ends no connections.
 func TestWhatIsWrittenByOldConnectionsIsCompared(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {

@@ -224,7 +224,7 @@ func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *jo
 	if isCopy {
 		names = slices.DeleteFunc(names, s3.IsBuiltIn) // another release has others
 	}
-	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true})
+	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true, SameTime: isCopy}) // [replica.Foreign] has told the others
 	if err != nil {
 		return err
 	}

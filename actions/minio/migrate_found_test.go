@@ -36,9 +36,13 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 		"a user differs":    {func(b *duo) { b.AddUser("app" + miniosim.Disabled) }, "user app"},
 		"a setting lacks":   {func(b *duo) { b.set(b.Source, s3.Policy, `{"Version":"1"}`) }, "the policy of bucket kept"},
 		"a setting differs": {func(b *duo) { b.set(b.Target, s3.Lifecycle, "<keep/>") }, "the lifecycle of bucket kept"},
-		"tags":              {besides(s3.Attributes{Tags: map[string]string{"team": "a"}}), "the [tags] of object kept/document-0"},
-		"metadata":          {besides(s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Colour": "blue"}}), "the [metadata] of object kept/document-0"},
-		"a legal hold":      {besides(s3.Attributes{LegalHold: true}), "the [retention or legal hold] of object kept/document-0"},
+		"a copy without metadata": {func(b *duo) {
+			b.Source.Write(plain, "both", "text", s3.Attributes{Tags: map[string]string{"team": "a"}, LegalHold: true}, time.Now().Add(-time.Hour))
+			b.Target.Write(plain, "both", "text", s3.Attributes{}, time.Now())
+		}, "tags retention or legal hold] of object plain/both"},
+		"tags":         {besides(s3.Attributes{Tags: map[string]string{"team": "a"}}), "the [tags] of object kept/document-0"},
+		"metadata":     {besides(s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Colour": "blue"}}), "the [metadata] of object kept/document-0"},
+		"a legal hold": {besides(s3.Attributes{LegalHold: true}), "the [retention or legal hold] of object kept/document-0"},
 		"a retention": {
 			besides(s3.Attributes{Retention: &s3.Retention{Mode: "GOVERNANCE", Until: time.Unix(2e9, 0)}}), "the [retention or legal hold] of object kept/document-0",
 		},
@@ -323,6 +327,11 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 			b.Target.AddBucket(plain, nil)
 			b.Target.Write(plain, "both", "new", s3.Attributes{}, time.Now())
 		}, "object plain/both (null, "},
+		"other metadata": {func(b *duo) {
+			b.Source.Write(plain, "both", "text", s3.Attributes{Headers: map[string]string{"Content-Type": "a/a"}}, time.Now().Add(-time.Hour))
+			b.copied()
+			b.Target.Write(plain, "both", "text", s3.Attributes{Headers: map[string]string{"Content-Type": "b/b"}}, time.Now())
+		}, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: object plain/both (null, "},
 		"a bucket":            {func(b *duo) { b.Target.AddBucket("theirs", nil) }, "bucket theirs"},
 		"a setting":           {func(b *duo) { b.copied(); b.set(b.Target, s3.Policy, `{"Version":"1"}`) }, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: the policy of bucket kept ("},
 		"a setting that acts": {func(b *duo) { b.copied(); b.set(b.Target, s3.Lifecycle, "<keep/>") }, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: the lifecycle of bucket kept ("},

@@ -130,6 +130,9 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 	case !left.Done:
 		return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, left, step.Action), Waits: true, Outputs: outputs}
 	}
+	if err := s.below(ctx, step); err != nil {
+		return nil, err
+	}
 	if err := step.NoteAhead(ctx, left); err != nil {
 		return nil, err // or else nobody would know that this deletes it
 	}
@@ -138,6 +141,17 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 		return nil, errors.Join(err, step.Note(ctx, left))
 	}
 	return outputs, nil
+}
+
+// below looks once more for objects below others, which clients may have written since the step before. What it finds
+// that step tells, and holds.
+func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) error {
+	step.Planned.ID = journal.StepLookBelowAgainMinio
+	_, err := lookBelow{s.api, s.sourceDrive}.Do(ctx, step)
+	if found, is := errors.AsType[*actions.UnfinishedError](err); is {
+		return &actions.UnfinishedError{Left: found.Left, Waits: true, Again: step.Planned.ID}
+	}
+	return err
 }
 
 // lateOf is what is on record of the look, which a later step needs.

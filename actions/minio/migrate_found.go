@@ -173,17 +173,20 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	pod, lacks, err := s.cutOff(ctx, step)
+	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	both, lacks, err := s.cutOff(ctx, step, &left)
+	if other := (otherSourceError{}); errors.As(err, &other) {
+		lacks, err = other.Error(), nil
+	}
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
 	if lacks != "" {
-		found := journal.MinioFound{Count: 1, Names: []string{lacks}, At: time.Now().UTC()}
+		found := journal.MinioFound{Count: 1, Names: []string{lacks}, At: time.Now().UTC(), Store: left.Store}
 		return journal.MinioCompared{MinioFound: found, Unread: true, Version: version}, nil
-	}
-	both, err := s.openPod(ctx, pod, step.Action)
-	if err != nil {
-		return journal.MinioCompared{}, err
 	}
 	defer both.close()
 	all, err := replica.Survey(ctx, both.source)
@@ -221,7 +224,7 @@ func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *jo
 	if isCopy {
 		names = slices.DeleteFunc(names, s3.IsBuiltIn) // another release has others
 	}
-	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true})
+	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true, SameTime: isCopy}) // [replica.Foreign] has told the others
 	if err != nil {
 		return err
 	}
@@ -266,22 +269,31 @@ func (s compare) serves(ctx context.Context) (version string, err error) {
 const successorTime = 2 * time.Minute
 
 // cutOff replaces the pods of the single one, to which clients may have connections from
-// before the switch, and returns the one that serves then; or says why that cannot be.
-func (s compare) cutOff(ctx context.Context, step actions.StepContext) (pod minio.SinglePod, lacks string, err error) {
+// before the switch, and opens the one that serves then; or says why that cannot be. What the
+// one before served is on record first: the other may find an empty volume.
+func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *journal.MinioCompared) (both sides, lacks string, err error) {
 	single, err := s.api.Single(ctx)
 	if err != nil {
-		return pod, "", err
+		return both, "", err
 	}
 	if crowded := single.Crowded(); crowded != "" {
-		return pod, crowded, nil
+		return both, crowded, nil
 	}
 	pod, serves := single.Serving()
 	if !serves {
-		return pod, noSourceError{single.Lacks()}.Error(), nil
+		return both, noSourceError{single.Lacks()}.Error(), nil
 	}
 	no, err := s.api.Successor(ctx, pod)
 	if err != nil || no.Cause != "" {
-		return pod, fmt.Sprintf("clients may still be connected to pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason), err
+		return both, fmt.Sprintf("clients may still be connected to pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason), err
+	}
+	if both, err = s.openPod(ctx, pod, step.Action); err != nil {
+		return both, "", err
+	}
+	both.close()
+	left.Store = both.id
+	if err := step.NoteAhead(ctx, left); err != nil {
+		return both, "", err
 	}
 	old := attempt{migrator: s.migrator, step: step, state: journal.MinioCutOver{Controller: pod.Controller}}
 	for _, pod := range single.Own() {
@@ -291,7 +303,14 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext) (pod mini
 	defer cancel()
 	pod, err = old.replace(soon)
 	if crowded := crowdedError(""); errors.As(err, &crowded) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return pod, err.Error(), nil
+		return both, err.Error(), nil
 	}
-	return pod, "", err
+	if err == nil {
+		both, err = s.openPod(ctx, pod, step.Action)
+	}
+	if err == nil && both.id != left.Store {
+		both.close()
+		err = otherSourceError{pod.Name, both.id, left.Store}
+	}
+	return both, "", err
 }

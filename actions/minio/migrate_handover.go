@@ -130,7 +130,28 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 	case !left.Done:
 		return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, left, step.Action), Waits: true, Outputs: outputs}
 	}
-	return outputs, step.CheckAgain(ctx)
+	if err := s.below(ctx, step); err != nil {
+		return nil, err
+	}
+	if err := step.NoteAhead(ctx, left); err != nil {
+		return nil, err // or else nobody would know that this deletes it
+	}
+	if err := step.CheckAgain(ctx); err != nil {
+		left.Done = false
+		return nil, errors.Join(err, step.Note(ctx, left))
+	}
+	return outputs, nil
+}
+
+// below looks once more for objects below others, which clients may have written since the step before. What it finds
+// that step tells, and holds.
+func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) error {
+	step.Planned.ID = journal.StepLookBelowAgainMinio
+	_, err := lookBelow{s.api, s.sourceDrive}.Do(ctx, step)
+	if found, is := errors.AsType[*actions.UnfinishedError](err); is {
+		return &actions.UnfinishedError{Left: found.Left, Waits: true, Again: step.Planned.ID}
+	}
+	return err
 }
 
 // lateOf is what is on record of the look, which a later step needs.
@@ -200,10 +221,17 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if single.Deployment == "" {
-		return s.needed(ctx, step.Action)
+	if single.Deployment != "" {
+		return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
 	}
-	return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
+	late, err := outputOf[journal.MinioCompared](step.Action, journal.StepDeleteMinioDeployment)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	if looksLate(step.Action) && !late.Done {
+		return leftAlone("the claim minio-pv-claim is kept: somebody else deleted Deployment minio, before it was known that ha-minio has all that the single MinIO had; delete the claim once nobody misses anything")
+	}
+	return s.needed(ctx, step.Action)
 }
 
 // needed leaves the claim if the highly available MinIO is gone: what is on it may be the last copy.

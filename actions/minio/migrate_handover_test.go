@@ -54,6 +54,7 @@ var ours = journal.MinioMigratePlan{Deployment: "uid-single", Claim: "uid-claim"
 // TestOnlyTheClaimThatWasPlannedForIsDeleted, and only once nothing uses it: it has all data of
 // whoever does.
 func TestOnlyTheClaimThatWasPlannedForIsDeleted(t *testing.T) {
+	looked := map[string]any{journal.StepDeleteMinioDeployment: journal.MinioCompared{Done: true}}
 	unread := map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Unread: true}}
 	for name, test := range map[string]struct {
 		left    remains
@@ -61,12 +62,13 @@ func TestOnlyTheClaimThatWasPlannedForIsDeleted(t *testing.T) {
 		deletes bool
 		says    string
 	}{
-		"it is there":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, true, ""},
-		"it is gone":                 {remains{}, nil, false, ""},
-		"it ends":                    {remains{claim: minio.Claim{UID: "uid-claim", Ends: true}, exists: true}, nil, false, ""},
-		"it is another one":          {remains{claim: minio.Claim{UID: "uid-new"}, exists: true}, nil, false, ""},
-		"the last was not read":      {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: the switch went without"},
-		"there is a Deployment anew": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, nil, false, "there is a Deployment minio again"},
+		"it is there":                          {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, looked, true, ""},
+		"it is gone":                           {remains{}, nil, false, ""},
+		"it ends":                              {remains{claim: minio.Claim{UID: "uid-claim", Ends: true}, exists: true}, nil, false, ""},
+		"it is another one":                    {remains{claim: minio.Claim{UID: "uid-new"}, exists: true}, nil, false, ""},
+		"the last was not read":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: the switch went without"},
+		"somebody else deleted the Deployment": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, false, "somebody else deleted Deployment minio"},
+		"there is a Deployment anew":           {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, looked, false, "there is a Deployment minio again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := actions.StepContext{Action: recordOf(t, ours, test.steps)}
@@ -308,6 +310,41 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
 			})
+		})
+	}
+}
+
+// TestADeploymentThatSomebodyElseDeletesKeepsItsClaim: what holds its deletion nobody has released, and it is on the claim.
+func TestADeploymentThatSomebodyElseDeletesKeepsItsClaim(t *testing.T) {
+	other := minio.ServiceRef(miniosim.Namespace)
+	other.Name = "minio-nodeport"
+	for _, released := range []bool{false, true} {
+		actionstest.InBubble(t, func(w *actionstest.World) {
+			b := grown(w)
+			b.asks()
+			r := b.start()
+			b.comes("done cut-over")
+			b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
+			b.Pass(time.Minute)
+			b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+			b.Remove(other)
+			b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "plain/late")
+			if released { // and something holds it after the last look
+				b.Source.SetLatency(5 * time.Second)
+				b.force(r)
+				b.Pass(time.Second)
+				b.Source.SetLatency(0)
+				b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
+				b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "minio-nodeport")
+			}
+			b.Remove(minio.DeploymentRef(miniosim.Namespace))
+			b.ReconcileSingle()
+			b.Remove(other)
+			b.Retry(r)
+			r.End()
+			if last := b.LastLine(); !strings.Contains(last, "ended done the claim minio-pv-claim is kept") || !strings.Contains(b.outcome(), claimKept) {
+				t.Errorf("released %t: it ends with %s; %s", released, last, b.outcome())
+			}
 		})
 	}
 }

@@ -225,3 +225,15 @@ func TestWhatIsDeletedIsComparedOrLookedAt(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyWaitsForWhatLooksAtEverything: a purge needs the storage, and a look may take half a day.
+func TestNobodyWaitsForWhatLooksAtEverything(t *testing.T) {
+	for _, handOver := range []bool{false, true} {
+		for _, step := range migrateSteps(journal.MinioMigratePlan{HandOver: handOver, Claim: "uid-claim"}) {
+			brief := step.ID == journal.StepCutOverMinio || step.ID == journal.StepDeleteSingleClaim
+			if step.Domains == nil || len(step.Domains) > 0 != brief {
+				t.Errorf("%s has domains %q", step.ID, step.Domains)
+			}
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 
 // identified returns the id of the source, which must be the one that is on record.
 func (s sides) identified(ctx context.Context, record journal.ActionRecord) (string, error) {
-	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	was, err := sourceOf(record)
 	if err != nil {
 		return "", err
 	}
@@ -101,10 +101,25 @@ func (s sides) identified(ctx context.Context, record journal.ActionRecord) (str
 		return "", sideError{"the single MinIO", err}
 	case server.Deployment == "":
 		return "", fmt.Errorf("pod %s of the single MinIO does not tell its deployment id, by which EKCO knows that it has the data that is migrated", s.pod.Name)
-	case prepared.Source != "" && prepared.Source != server.Deployment:
-		return "", otherSourceError{s.pod.Name, server.Deployment, prepared.Source}
+	case was != "" && was != server.Deployment:
+		return "", otherSourceError{s.pod.Name, server.Deployment, was}
 	}
 	return server.Deployment, nil
+}
+
+// sourceOf returns the id that the source must have, empty where none is on record. What an earlier migration copied
+// counts where nothing is copied any more.
+func sourceOf(record journal.ActionRecord) (string, error) {
+	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	if err != nil || prepared.Source != "" {
+		return prepared.Source, err
+	}
+	shall, err := shallOf(record)
+	if err != nil || !shall.HandOver {
+		return "", err
+	}
+	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
+	return cmp.Or(compared.Store, shall.Source), err
 }
 
 // sideError says which of both did not answer as it should.

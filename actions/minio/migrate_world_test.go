@@ -96,7 +96,7 @@ func (b *duo) deployment() string {
 func (b *duo) copied() {
 	b.T.Helper()
 	m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
-	both, err := m.open(b.T.Context(), journal.ActionRecord{})
+	both, err := m.open(b.T.Context(), journal.ActionRecord{Plan: journal.Plan{Facts: []byte("{}")}})
 	if err != nil {
 		b.T.Fatal(err)
 	}

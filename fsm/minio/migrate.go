@@ -80,7 +80,7 @@ func (m *MinIO) served(seq uint64) {
 		return
 	}
 	if m.Switched {
-		m.Past.Forgot[1] = seq
+		m.Past.Forgot[1], m.Source = seq, ""
 	}
 	m.Switched, m.Unread, m.From, m.Version, m.Newest = false, false, "", "", time.Time{}
 	if m.Service != journal.MinioServiceDisabled && m.Taken != "" {
@@ -90,7 +90,11 @@ func (m *MinIO) served(seq uint64) {
 }
 
 // notOurs forgets that what the highly available one has are copies alone.
-func (m *MinIO) notOurs() { m.Ours, m.Source = time.Time{}, "" }
+func (m *MinIO) notOurs() {
+	if !m.Ours.IsZero() {
+		m.Ours, m.Source = time.Time{}, ""
+	}
+}
 
 // migrated keeps what a migration did, whether or not it came to its end.
 func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
@@ -102,13 +106,13 @@ func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
 		// Somebody may have had it lead back since: who has it lead there next is not EKCO.
 		m.Switched = m.Service == journal.MinioServiceHA
 		m.Unread, m.From, m.Version, m.Newest = m.Switched && (cut.Unread || !known), "", "", time.Time{}
+		m.notOurs()
 		if m.Switched {
-			m.From, m.Version, m.Newest = deploymentOf(rec), cut.Version, cut.Newest
+			m.From, m.Version, m.Newest, m.Source = deploymentOf(rec), cut.Version, cut.Newest, sourceOf(rec)
 		}
 		if m.Switched || m.Service == journal.MinioServiceDisabled {
 			m.Taken, m.Past.Switched = deploymentOf(rec), by
 		}
-		m.notOurs()
 	case cut.Shrunk != "" || cut.Lost.Count > 0 || cut.Touched || cut.Disabled || !known:
 		m.notOurs() // the copy may be the last that there is of what the single one is without, or no copy
 	case m.Service != journal.MinioServiceHA:
@@ -129,11 +133,19 @@ func deploymentOf(rec *journal.ActionRecord) string {
 // copied keeps up to when what is on the highly available one are copies, and of what store.
 // Whatever was there before, and was no copy, somebody has gone past.
 func (m *MinIO) copied(rec *journal.ActionRecord, by left) {
+	if source := sourceOf(rec); source != "" {
+		m.Ours, m.Source, m.Past.Copied = copying(rec), source, by
+	}
+}
+
+// sourceOf returns the id of the store that a migration copied from, "" where it did not, or that is not known.
+func sourceOf(rec *journal.ActionRecord) string {
 	var prepared journal.MinioPrepared
 	prepare := rec.Steps[journal.StepPrepareMinio]
-	if prepare.Done() && json.Unmarshal(prepare.Outputs, &prepared) == nil && prepared.Source != "" {
-		m.Ours, m.Source, m.Past.Copied = copying(rec), prepared.Source, by
+	if !prepare.Done() || json.Unmarshal(prepare.Outputs, &prepared) != nil {
+		return ""
 	}
+	return prepared.Source
 }
 
 // clocksDiffer is by how much the clock of MinIO, which says when an object was written, may be

@@ -227,7 +227,7 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		},
 		"it switched": func(w *world) journal.MinioMigrate {
 			w.switches(journal.MinioCutOver{Switches: true, Version: "7", Newest: time.Unix(7, 0)}, journal.MinioServiceHA)
-			return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7", Newest: time.Unix(7, 0)}
+			return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7", Newest: time.Unix(7, 0), Source: "store-1"}
 		},
 		"it switched, somebody had it lead back, and somebody switched again": func(w *world) journal.MinioMigrate {
 			w.switches(journal.MinioCutOver{Switches: true, Unread: true, Version: "7"}, journal.MinioServiceHA, journal.MinioServiceSingle)
@@ -241,13 +241,13 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		},
 		"it switched without the last": func(w *world) journal.MinioMigrate {
 			w.switches(journal.MinioCutOver{Switches: true, Unread: true}, journal.MinioServiceHA)
-			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single"}
+			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single", Source: "store-1"}
 		},
 		"it switched, and what with cannot be read": func(w *world) journal.MinioMigrate {
 			rec := w.plays("store-1", "no record of a switch", journal.StepPrepareMinio, journal.StepCutOverMinio)
 			see(w, ha)
 			w.end(rec, journal.OutcomeCancelled)
-			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single"}
+			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single", Source: "store-1"}
 		},
 		"it copied, then switched, and nobody has seen so before it was led back": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)

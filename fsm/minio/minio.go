@@ -62,7 +62,7 @@ type MinIO struct {
 	// Ours is up to when EKCO copied to the highly available one, which has not served since:
 	// what was changed last before that is a copy. Zero if it did not.
 	Ours time.Time `json:"ours,omitzero"`
-	// Source is the id of the store that was copied then.
+	// Source is the id of the store that was copied then, or, once EKCO has switched, before that.
 	Source string `json:"source,omitempty"`
 	// Switched is set while the Service leads there because EKCO had it do so, and Unread if
 	// that was without what the single one had to the last.

@@ -74,8 +74,10 @@ type change struct {
 	aspects []Aspect
 }
 
-// besides reports whether only what a version has besides its content differs.
-func (c *change) besides() bool { return onlyOf(c.aspects, Metadata, Tags, Lock) }
+// besides reports whether what a version has besides its content differs, and the content does not.
+func (c *change) besides() bool {
+	return onlyOf(c.aspects, Metadata, Tags, Lock, Modified) && !onlyOf(c.aspects, Modified)
+}
 
 // annotation reports whether only what can be changed in place differs. A retention that is over can only be stored
 // with its version.

@@ -173,7 +173,7 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
 	// EKCO's switch says nothing of a Deployment that was made since. What clients write by
 	// connections from before a switch is there until the last, so that this comes last.
-	known := shall.Switched && shall.From == shall.Deployment && (shall.Unread || !shall.Newest.IsZero())
+	known := shall.Switched && shall.From == shall.Deployment && (shall.Unread || shall.Fingerprint != "")
 	if shall.HandOver && !known {
 		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
 	}

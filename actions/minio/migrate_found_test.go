@@ -221,7 +221,7 @@ func TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim(t *testing.T) {
 		"by a person":                 {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
 		"it is empty when EKCO looks": {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{Source: "store-1"} }, kill: true},
 		"by EKCO, and there is no look": {step: journal.StepDeleteMinioDeployment, known: func(b *duo) journal.MinioMigrate {
-			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now(), Source: "store-1"}
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Source: "store-1"}
 		}, kill: true},
 	} {
 		t.Run(name, func(t *testing.T) {

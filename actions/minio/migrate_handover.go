@@ -46,28 +46,28 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 }
 
 // knownAt returns the resource version that the Service had when the highly available MinIO
-// was known to have all, empty where that is not on record, and up to when all was written.
-func knownAt(record journal.ActionRecord) (version string, newest time.Time, err error) {
+// was known to have all, and the fingerprint of the single one, each empty where that is not on record.
+func knownAt(record journal.ActionRecord) (version, fingerprint string, err error) {
 	shall, err := shallOf(record)
 	if err != nil {
-		return "", time.Time{}, err
+		return "", "", err
 	}
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
-		return "", time.Time{}, err
+		return "", "", err
 	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
 	switch {
 	case err != nil:
-		return "", time.Time{}, err
+		return "", "", err
 	case compared.Done:
-		return compared.Version, compared.Newest, nil
+		return compared.Version, compared.Fingerprint, nil
 	case shall.HandOver && !shall.Switched:
-		return "", time.Time{}, nil // it is compared yet
+		return "", "", nil // it is compared yet
 	case shall.HandOver:
-		return shall.Version, shall.Newest, nil
+		return shall.Version, shall.Fingerprint, nil
 	}
-	return cut.Version, cut.Newest, nil
+	return cut.Version, cut.Fingerprint, nil
 }
 
 // deleteDeployment is done when there is no Deployment of that UID any more. Before it deletes that it looks for what was
@@ -118,17 +118,9 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 	if err != nil {
 		return nil, err
 	}
-	before, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
+	outputs, err := accounted(step, &left)
 	if err != nil {
 		return nil, err
-	}
-	left.Done = left.Count == 0 || released(left.MinioFound, before.MinioFound, step.Action, MinioNothingLacks)
-	outputs, err := json.Marshal(left)
-	switch {
-	case err != nil:
-		return nil, err
-	case !left.Done:
-		return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, left, step.Action), Waits: true, Outputs: outputs}
 	}
 	if err := s.below(ctx, step); err != nil {
 		return nil, err
@@ -162,24 +154,31 @@ func lateOf(step actions.StepContext) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// late returns what was written to the single MinIO since the highly available one has all that it had. What clients
-// deleted there since is older.
+// late returns what the highly available MinIO lacks, if the single one is not as it was when the other one had all of
+// it. Clients may have deleted some of that on the highly available one since; nothing tells that from what was lost.
 func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
-	_, newest, err := knownAt(record)
+	_, was, err := knownAt(record)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
 	both, err := s.open(ctx, record)
-	if errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) {
-		found := journal.MinioFound{Count: 1, Names: []string{err.Error()}, At: time.Now().UTC()}
-		return journal.MinioCompared{MinioFound: found, Unread: true}, nil
+	if isUnknown(err) {
+		return unknown(err, ""), nil
 	}
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
 	defer both.close()
-	found, err := alone(ctx, both.source, both.target, newest.Add(time.Millisecond), replica.Written)
-	found.Store = both.id
+	all, err := replica.Survey(ctx, both.source)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	if all.Fingerprint.String() != was {
+		found, err := both.lacking(ctx, replica.Written)
+		return journal.MinioCompared{MinioFound: found}, err
+	}
+	names, err := usersBeyond(ctx, both.source, both.target)
+	found := journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: both.id}
 	return journal.MinioCompared{MinioFound: found}, err
 }
 

@@ -82,6 +82,15 @@ func (b *duo) asksWith(known journal.MinioMigrate) {
 	b.Request(b.subject, journal.ActionRequested{Kind: journal.ActionMigrateMinio, Input: known})
 }
 
+// fingerprint is that of all that the single MinIO has.
+func (b *duo) fingerprint() string {
+	all, err := replica.Survey(b.T.Context(), b.Source)
+	if err != nil {
+		b.T.Error(err)
+	}
+	return all.Fingerprint.String()
+}
+
 // deployment is the UID of the single one.
 func (b *duo) deployment() string {
 	b.T.Helper()

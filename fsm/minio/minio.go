@@ -72,8 +72,9 @@ type MinIO struct {
 	From string `json:"from,omitempty"`
 	// Version is the resource version that the Service had after that switch.
 	Version string `json:"version,omitempty"`
-	// Newest is when the newest version was written that the single one had then.
-	Newest time.Time `json:"newest,omitzero"`
+	// Fingerprint is that of all that the single one had then, Target the id of the other one's store.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Target      string `json:"target,omitempty"`
 	// Taken is the UID of the Deployment whose place the highly available one has taken by EKCO's
 	// switch, since when the Service has led nowhere but there. It has the newest data.
 	Taken string `json:"taken,omitempty"`

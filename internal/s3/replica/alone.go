@@ -96,14 +96,15 @@ func (p *pair) has(v s3.Version) bool {
 }
 
 // copyIn reports whether a version without an id of its own has the content of one of those.
-// What was copied without versions is the newest one, whatever its id. All that is empty has the
-// same content, so that of another id only the attributes tell.
+// What was copied without versions is the newest one, whatever its id: then it may have no more attributes than that,
+// and the same ones if both are empty, since all that is empty has the same content.
 func copyIn(those []s3.Version, v s3.Version) bool {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
 		return false
 	}
 	return slices.ContainsFunc(those, func(of s3.Version) bool {
-		same := v.Size > 0 || of.ID == v.ID || of.Attributes != nil && v.Attributes != nil && equal(of.Attributes, v.Attributes)
+		known := of.Attributes != nil && v.Attributes != nil
+		same := of.ID == v.ID || known && (equal(of.Attributes, v.Attributes) || v.Size > 0 && within(v.Attributes, of.Attributes))
 		return of.Size == v.Size && of.ETag == v.ETag && same
 	})
 }

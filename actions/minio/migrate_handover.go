@@ -162,24 +162,32 @@ func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord)
 		return journal.MinioCompared{}, err
 	}
 	both, err := s.open(ctx, record)
+	var found journal.MinioFound
+	if err == nil {
+		defer both.close()
+		found, err = both.lackingSince(ctx, was)
+	}
+	if err == nil {
+		err = both.identify(ctx, record) // the look may have taken hours
+	}
 	if isUnknown(err) {
 		return unknown(err, ""), nil
 	}
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	defer both.close()
-	all, err := replica.Survey(ctx, both.source)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	if all.Fingerprint.String() != was {
-		found, err := both.lacking(ctx, replica.Written)
-		return journal.MinioCompared{MinioFound: found}, err
-	}
-	names, err := usersBeyond(ctx, both.source, both.target)
-	found := journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: both.id}
 	return journal.MinioCompared{MinioFound: found}, err
+}
+
+// lackingSince is lacking if the single MinIO has another fingerprint than it had, and else looks for users and
+// policies alone, of which that knows nothing.
+func (s sides) lackingSince(ctx context.Context, fingerprint string) (journal.MinioFound, error) {
+	all, err := replica.Survey(ctx, s.source)
+	if err != nil {
+		return journal.MinioFound{}, err
+	}
+	if all.Fingerprint.String() != fingerprint {
+		return s.lacking(ctx, replica.Written)
+	}
+	names, err := usersBeyond(ctx, s.source, s.target)
+	return journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: s.id}, err
 }
 
 // looksLate reports whether the plan has that look. Those of earlier EKCOs lack it.

@@ -9,7 +9,7 @@ import (
 // FoldName names, together with the machines, the JSON shape of [State] in snapshots. It changes whenever
 // an older snapshot could be misread, and whenever Apply learns to fold an
 // event that it held an action for before: only a replay takes that hold away.
-const FoldName = "ekco-state/16"
+const FoldName = "ekco-state/17"
 
 // State is everything EKCO knows: the journal, folded. It is plain data; its
 // JSON form is what snapshots keep. Only the loop goroutine touches it, and only

@@ -36,8 +36,10 @@ type MinioMigrate struct {
 	// Version is the resource version of the Service after that switch: while it has that, no client has changed it
 	// since. Empty if unknown.
 	Version string `json:"version,omitempty"`
-	// Newest is when the newest version was written that the standalone MinIO had at that switch, by its clock.
-	Newest time.Time `json:"newest,omitzero"`
+	// Fingerprint is that of all that the standalone MinIO had at that switch, and Target the id of the highly
+	// available MinIO's store, which had the same.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Target      string `json:"target,omitempty"`
 	// Ours is until when EKCO copied to the highly available MinIO, which has not served since: older data there is a
 	// copy. Zero if EKCO did not copy.
 	Ours time.Time `json:"ours,omitzero"`
@@ -62,8 +64,10 @@ type MinioCompared struct {
 	Unread bool `json:"unread,omitempty"`
 	// Version is the resource version of the Service during the comparison.
 	Version string `json:"version,omitempty"`
-	// Newest is when the newest version was written that the standalone MinIO had then, by its clock.
-	Newest time.Time `json:"newest,omitzero"`
+	// Fingerprint is that of all that the standalone MinIO had then, and Target the id of the highly available MinIO's
+	// store.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Target      string `json:"target,omitempty"`
 	// Done is set once nothing is missing, or a person overrode that.
 	Done bool `json:"done,omitempty"`
 }
@@ -84,8 +88,10 @@ type MinioMigratePlan struct {
 
 // MinioPrepared is the output of [StepPrepareMinio].
 type MinioPrepared struct {
-	// Source is the id of the standalone MinIO's store; EKCO does not migrate one with another id.
+	// Source and Target are the ids of both stores, the standalone MinIO's and the highly available one's; EKCO does
+	// not migrate from or to any other.
 	Source string `json:"source,omitempty"`
+	Target string `json:"target,omitempty"`
 	// Version is the resource version of the Service at that time, which selected that store.
 	Version  string `json:"version,omitempty"`
 	Buckets  int64  `json:"buckets"`
@@ -168,8 +174,8 @@ type MinioCutOver struct {
 	// not a copy.
 	Away    string `json:"away,omitempty"`
 	Touched bool   `json:"touched,omitempty"`
-	// Newest is when the newest version was written that the standalone MinIO had then, by its clock.
-	Newest time.Time `json:"newest,omitzero"`
+	// Fingerprint is that of all that the standalone MinIO had then.
+	Fingerprint string `json:"fingerprint,omitempty"`
 	// Unread is set if the switch went without the last changes of the standalone MinIO.
 	Unread bool `json:"unread,omitempty"`
 	// Uncarried is what ha-minio cannot store, as shown by a hold: a person must release it before the switch.

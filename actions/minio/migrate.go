@@ -173,13 +173,19 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
 	// EKCO's switch says nothing of a Deployment that was made since. What clients write by
 	// connections from before a switch is there until the last, so that this comes last.
-	known := shall.Switched && shall.From == shall.Deployment && (shall.Unread || !shall.Newest.IsZero())
+	known := shall.Switched && shall.From == shall.Deployment && (shall.Unread || shall.Fingerprint != "")
 	if shall.HandOver && !known {
 		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
 	}
+	// The step that deletes the Deployment looks first, which may take long. No storage is gone then: that goes with the
+	// claim. Some step must take the domain, though.
+	last := actions.NoDomains
+	if shall.Claim == "" {
+		last = storage
+	}
 	steps = append(steps,
 		planned(journal.StepLookBelowAgainMinio, lookTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingNested),
-		planned(journal.StepDeleteMinioDeployment, catchUpTimeout, storage, MinioStillServed, MinioNoBypass, MinioNothingLacks),
+		planned(journal.StepDeleteMinioDeployment, catchUpTimeout, last, MinioStillServed, MinioNoBypass, MinioNothingLacks),
 	)
 	steps[len(steps)-1].Does = doesLookAndDelete
 	if shall.Claim != "" {

@@ -156,7 +156,7 @@ func (a *attempt) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version, a.state.Newest = false, nil, false, false, "", time.Time{}
+	a.state.Listed, a.state.Pods, a.state.Switches, a.state.Unread, a.state.Version, a.state.Fingerprint = false, nil, false, false, "", ""
 	a.state.Back, a.state.Away, a.state.Touched = version, "", false
 	a.state.Disabled, a.state.DisabledAt, a.state.Resumed = true, time.Now().UTC(), false
 	if err := a.note(ctx); err != nil {
@@ -365,7 +365,7 @@ func (a *attempt) endServed(ctx context.Context) error {
 // last copies what was written last, and accounts for what was not.
 func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, error) {
 	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
-	a.state.Newest = result.Newest
+	a.state.Fingerprint = result.Fingerprint.String()
 	if a.lost = lost; err == nil {
 		err = a.mayLose(lost)
 	}

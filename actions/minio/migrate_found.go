@@ -25,7 +25,7 @@ import (
 const foundRest = time.Hour
 
 // objectsBeyond names the buckets and versions that one has beyond the other: [replica.Alone],
-// or [replica.Foreign].
+// [replica.Written] or [replica.Foreign].
 type objectsBeyond func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
 
 // alone is what one has and the other has not: buckets and versions, users and policies. What
@@ -39,18 +39,23 @@ func alone(ctx context.Context, one, other minio.Store, since time.Time, objects
 	if !since.IsZero() {
 		return found, nil // when users and policies were made nobody tells
 	}
+	users, err := usersBeyond(ctx, one, other)
+	found.Count, found.Names = found.Count+len(users), append(users, found.Names...)
+	found.Names = found.Names[:min(len(found.Names), replica.MaxNames)]
+	return found, err
+}
+
+// usersBeyond names the users, groups and policies that one has beyond the other.
+func usersBeyond(ctx context.Context, one, other minio.Store) ([]string, error) {
 	ours, err := one.ExportIAM(ctx)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
 	theirs, err := other.ExportIAM(ctx)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
-	users := ours.Beyond(theirs)
-	found.Count, found.Names = found.Count+len(users), append(users, found.Names...)
-	found.Names = found.Names[:min(len(found.Names), replica.MaxNames)]
-	return found, nil
+	return ours.Beyond(theirs), nil
 }
 
 // textOf names what was found, for people.
@@ -126,7 +131,7 @@ func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdic
 func lackingText(step string, left journal.MinioCompared, record journal.ActionRecord) string {
 	why := "Service minio selects ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
 	if step == journal.StepDeleteMinioDeployment {
-		why = "what was written to the single MinIO since ha-minio took its place, as through another Service, was not copied"
+		why = "the single MinIO was changed since ha-minio took its place, as through another Service, and that was not copied; clients may have removed some of the following from ha-minio since"
 	}
 	if left.Unread {
 		return fmt.Sprintf("%s; whether all is there that the single MinIO has is not known: %s; \"ekco retry %s\" looks again, %s has Deployment minio deleted all the same, and keeps its claim",
@@ -155,6 +160,12 @@ func (s compare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, err
 	}
+	return accounted(step, &left)
+}
+
+// accounted returns the outputs of a step that looked for what is lacking: an error unless that is nothing, or a person
+// released it.
+func accounted(step actions.StepContext, left *journal.MinioCompared) (json.RawMessage, error) {
 	before, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
 	if err != nil {
 		return nil, err
@@ -164,7 +175,18 @@ func (s compare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil || left.Done {
 		return outputs, err
 	}
-	return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, left, step.Action), Waits: true, Outputs: outputs}
+	return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, *left, step.Action), Waits: true, Outputs: outputs}
+}
+
+// isUnknown reports whether an error says that nothing can be compared until somebody repairs one of the stores.
+func isUnknown(err error) bool {
+	return errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) || errors.As(err, new(otherTargetError)) || errors.As(err, new(notCutOffError))
+}
+
+// unknown is what a look found that could not compare.
+func unknown(why error, store string) journal.MinioCompared {
+	found := journal.MinioFound{Count: 1, Names: []string{why.Error()}, At: time.Now().UTC(), Store: store}
+	return journal.MinioCompared{MinioFound: found, Unread: true}
 }
 
 // look compares once nobody can write to the single one any more.
@@ -173,15 +195,16 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	pod, lacks, err := s.cutOff(ctx, step)
+	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	if lacks != "" {
-		found := journal.MinioFound{Count: 1, Names: []string{lacks}, At: time.Now().UTC()}
-		return journal.MinioCompared{MinioFound: found, Unread: true, Version: version}, nil
+	both, err := s.cutOff(ctx, step, &left)
+	if isUnknown(err) {
+		found := unknown(err, left.Store)
+		found.Version = version
+		return found, nil
 	}
-	both, err := s.openPod(ctx, pod, step.Action)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
@@ -190,19 +213,25 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	found, err := alone(ctx, both.source, both.target, time.Time{}, replica.Alone)
+	found, err := both.lacking(ctx, replica.Alone)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	if err := changed(ctx, both.source, both.target, false, &found); err != nil {
-		return journal.MinioCompared{}, err
-	}
-	found.Store = both.id
 	then, err := s.serves(ctx)
 	if err == nil && then != version {
 		err = &actions.UnfinishedError{Left: "somebody changed Service minio while both were compared", Waits: true}
 	}
-	return journal.MinioCompared{MinioFound: found, Version: version, Newest: all.Newest}, err
+	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: all.Fingerprint.String(), Target: both.targetID}, err
+}
+
+// lacking returns what the single MinIO has that the highly available one lacks, or has otherwise.
+func (s sides) lacking(ctx context.Context, objects objectsBeyond) (journal.MinioFound, error) {
+	found, err := alone(ctx, s.source, s.target, time.Time{}, objects)
+	if err == nil {
+		err = changed(ctx, s.source, s.target, false, &found)
+	}
+	found.Store = s.id
+	return found, err
 }
 
 // changed adds what both have, and of which one has something else: what a version has besides its content, settings of
@@ -221,7 +250,7 @@ func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *jo
 	if isCopy {
 		names = slices.DeleteFunc(names, s3.IsBuiltIn) // another release has others
 	}
-	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true})
+	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true, SameTime: isCopy}) // [replica.Foreign] has told the others
 	if err != nil {
 		return err
 	}
@@ -265,23 +294,40 @@ func (s compare) serves(ctx context.Context) (version string, err error) {
 // clients wait for it.
 const successorTime = 2 * time.Minute
 
+// notCutOffError says why clients may still write to the single MinIO by connections from before the switch.
+type notCutOffError string
+
+func (e notCutOffError) Error() string { return string(e) }
+
 // cutOff replaces the pods of the single one, to which clients may have connections from
-// before the switch, and returns the one that serves then; or says why that cannot be.
-func (s compare) cutOff(ctx context.Context, step actions.StepContext) (pod minio.SinglePod, lacks string, err error) {
+// before the switch, and opens the one that serves then. What the one before served is on record first: the other may
+// find an empty volume.
+func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *journal.MinioCompared) (both sides, err error) {
 	single, err := s.api.Single(ctx)
 	if err != nil {
-		return pod, "", err
+		return both, err
 	}
 	if crowded := single.Crowded(); crowded != "" {
-		return pod, crowded, nil
+		return both, notCutOffError(crowded)
 	}
 	pod, serves := single.Serving()
 	if !serves {
-		return pod, noSourceError{single.Lacks()}.Error(), nil
+		return both, noSourceError{single.Lacks()}
 	}
 	no, err := s.api.Successor(ctx, pod)
-	if err != nil || no.Cause != "" {
-		return pod, fmt.Sprintf("clients may still be connected to pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason), err
+	if err != nil {
+		return both, err
+	}
+	if no.Cause != "" {
+		return both, notCutOffError(fmt.Sprintf("clients may still be connected to pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason))
+	}
+	if both, err = s.openPod(ctx, pod, step.Action); err != nil {
+		return both, err
+	}
+	both.close()
+	left.Store, left.Target = both.id, both.targetID
+	if err := step.NoteAhead(ctx, left); err != nil {
+		return both, err
 	}
 	old := attempt{migrator: s.migrator, step: step, state: journal.MinioCutOver{Controller: pod.Controller}}
 	for _, pod := range single.Own() {
@@ -291,7 +337,14 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext) (pod mini
 	defer cancel()
 	pod, err = old.replace(soon)
 	if crowded := crowdedError(""); errors.As(err, &crowded) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return pod, err.Error(), nil
+		return both, notCutOffError(err.Error())
 	}
-	return pod, "", err
+	if err == nil {
+		both, err = s.openPod(ctx, pod, step.Action)
+	}
+	if err == nil && both.id != left.Store {
+		both.close()
+		err = otherSourceError{pod.Name, both.id, left.Store}
+	}
+	return both, err
 }

@@ -41,9 +41,13 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 		"a setting lacks":   {func(b *duo) { b.set(b.Source, s3.Policy, `{"Version":"1"}`) }, "the policy of bucket kept"},
 		"a setting is left": {func(b *duo) { b.set(b.Source, s3.Lifecycle, "") }, "the lifecycle of bucket kept"},
 		"a setting differs": {func(b *duo) { b.set(b.Target, s3.Lifecycle, "<keep/>") }, "the lifecycle of bucket kept"},
-		"tags":              {besides(s3.Attributes{Tags: map[string]string{"team": "a"}}), "the [tags] of object kept/document-0"},
-		"metadata":          {besides(s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Colour": "blue"}}), "the [metadata] of object kept/document-0"},
-		"a legal hold":      {besides(s3.Attributes{LegalHold: true}), "the [retention or legal hold] of object kept/document-0"},
+		"a copy without metadata": {func(b *duo) {
+			b.Source.Write(plain, "both", "text", s3.Attributes{Tags: map[string]string{"team": "a"}, LegalHold: true}, time.Now().Add(-time.Hour))
+			b.Target.Write(plain, "both", "text", s3.Attributes{}, time.Now())
+		}, "tags retention or legal hold] of object plain/both"},
+		"tags":         {besides(s3.Attributes{Tags: map[string]string{"team": "a"}}), "the [tags] of object kept/document-0"},
+		"metadata":     {besides(s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Colour": "blue"}}), "the [metadata] of object kept/document-0"},
+		"a legal hold": {besides(s3.Attributes{LegalHold: true}), "the [retention or legal hold] of object kept/document-0"},
 		"a retention": {
 			besides(s3.Attributes{Retention: &s3.Retention{Mode: "GOVERNANCE", Until: time.Unix(2e9, 0)}}), "the [retention or legal hold] of object kept/document-0",
 		},
@@ -206,6 +210,78 @@ func TestAComparisonThatFailsIsNone(t *testing.T) {
 	})
 }
 
+// TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim: the pod that takes the place of the one that served finds an
+// empty store, which lacks nothing, and the claim may have the only copy. Nor is it forgotten by another look.
+func TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim(t *testing.T) {
+	for name, test := range map[string]struct {
+		step  string
+		known func(b *duo) journal.MinioMigrate
+		kill  bool
+	}{
+		"by a person":                 {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
+		"it is empty when EKCO looks": {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{Source: "store-1"} }, kill: true},
+		"by EKCO, and there is no look": {step: journal.StepDeleteMinioDeployment, known: func(b *duo) journal.MinioMigrate {
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Source: "store-1"}
+		}, kill: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Point(toHA)
+				b.asksWith(test.known(b))
+				b.Move(s3sim.New())
+				if test.kill {
+					b.KillSingle()
+				}
+				r := b.start()
+				b.held(test.step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+				b.Pass(2 * foundRest)
+				b.Retry(r)
+				b.held(test.step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+				b.force(r)
+				b.ends(r, claimKept)
+			})
+		})
+	}
+}
+
+// TestWhatTheVolumeWasIsKnownInAnotherProcess that comes to it after the pod was replaced, or to the last look.
+func TestWhatTheVolumeWasIsKnownInAnotherProcess(t *testing.T) {
+	for step, comes := range map[string]func(b *duo){
+		journal.StepCompareMinio: func(b *duo) {
+			b.Stick(true)
+			b.held(journal.StepCompareMinio, MinioNothingLacks, "wait for another pod in the place")
+			b.Move(s3sim.New())
+			b.Stick(false)
+		},
+		journal.StepDeleteMinioDeployment: func(b *duo) {
+			b.Source.SetLatency(time.Second)
+			b.comes("done compare")
+			b.Move(s3sim.New())
+			b.KillSingle()
+		},
+	} {
+		t.Run(step, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.copied()
+				b.Point(toHA)
+				b.asks()
+				r := b.start()
+				b.Pass(DefaultKeepSource - time.Minute)
+				comes(b)
+				r.Halt()
+				b.Pass(time.Minute)
+				r = b.start()
+				b.Retry(r)
+				b.held(step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+				b.force(r)
+				b.ends(r, claimKept)
+			})
+		})
+	}
+}
+
 // TestWhatIsWrittenByOldConnectionsIsCompared: a switch ends no connections.
 func TestWhatIsWrittenByOldConnectionsIsCompared(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
@@ -340,6 +416,11 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 			b.Target.AddBucket(plain, nil)
 			b.Target.Write(plain, "both", "new", s3.Attributes{}, time.Now())
 		}, "object plain/both (null, "},
+		"other metadata": {func(b *duo) {
+			b.Source.Write(plain, "both", "text", s3.Attributes{Headers: map[string]string{"Content-Type": "a/a"}}, time.Now().Add(-time.Hour))
+			b.copied()
+			b.Target.Write(plain, "both", "text", s3.Attributes{Headers: map[string]string{"Content-Type": "b/b"}}, time.Now())
+		}, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: object plain/both (null, "},
 		"a bucket":            {func(b *duo) { b.Target.AddBucket("theirs", nil) }, "bucket theirs"},
 		"a setting":           {func(b *duo) { b.copied(); b.set(b.Target, s3.Policy, `{"Version":"1"}`) }, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: the policy of bucket kept ("},
 		"a setting that acts": {func(b *duo) { b.copied(); b.set(b.Target, s3.Lifecycle, "<keep/>") }, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: the lifecycle of bucket kept ("},

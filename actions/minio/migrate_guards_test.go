@@ -56,7 +56,7 @@ func TestNothingIsRemovedFromWhatServes(t *testing.T) {
 		b.Target.AddBucket(plain, nil)
 		v := b.Target.Write(plain, "new", "by a client", s3.Attributes{}, time.Now())
 		m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
-		both, err := m.open(w.T.Context(), journal.ActionRecord{})
+		both, err := m.open(w.T.Context(), journal.ActionRecord{Plan: journal.Plan{Facts: []byte("{}")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestWhatHoldsTheSwitchIsAskedOnceMoreRightBeforeIt(t *testing.T) {
 		begins := func(want string) {
 			t.Helper()
 			m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
-			a := &attempt{migrator: m, step: actions.StepContext{Action: journal.ActionRecord{ID: "migrate-minio-1"}}}
+			a := &attempt{migrator: m, step: actions.StepContext{Action: recordOf(t, ours, nil)}}
 			_, err := a.mayBegin(w.T.Context())
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)

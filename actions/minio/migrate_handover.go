@@ -46,28 +46,28 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 }
 
 // knownAt returns the resource version that the Service had when the highly available MinIO
-// was known to have all, empty where that is not on record, and up to when all was written.
-func knownAt(record journal.ActionRecord) (version string, newest time.Time, err error) {
+// was known to have all, and the fingerprint of the single one, each empty where that is not on record.
+func knownAt(record journal.ActionRecord) (version, fingerprint string, err error) {
 	shall, err := shallOf(record)
 	if err != nil {
-		return "", time.Time{}, err
+		return "", "", err
 	}
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
-		return "", time.Time{}, err
+		return "", "", err
 	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
 	switch {
 	case err != nil:
-		return "", time.Time{}, err
+		return "", "", err
 	case compared.Done:
-		return compared.Version, compared.Newest, nil
+		return compared.Version, compared.Fingerprint, nil
 	case shall.HandOver && !shall.Switched:
-		return "", time.Time{}, nil // it is compared yet
+		return "", "", nil // it is compared yet
 	case shall.HandOver:
-		return shall.Version, shall.Newest, nil
+		return shall.Version, shall.Fingerprint, nil
 	}
-	return cut.Version, cut.Newest, nil
+	return cut.Version, cut.Fingerprint, nil
 }
 
 // deleteDeployment is done when there is no Deployment of that UID any more. Before it deletes that it looks for what was
@@ -118,19 +118,32 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 	if err != nil {
 		return nil, err
 	}
-	before, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
+	outputs, err := accounted(step, &left)
 	if err != nil {
 		return nil, err
 	}
-	left.Done = left.Count == 0 || released(left.MinioFound, before.MinioFound, step.Action, MinioNothingLacks)
-	outputs, err := json.Marshal(left)
-	switch {
-	case err != nil:
+	if err := s.below(ctx, step); err != nil {
 		return nil, err
-	case !left.Done:
-		return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, left, step.Action), Waits: true, Outputs: outputs}
 	}
-	return outputs, step.CheckAgain(ctx)
+	if err := step.NoteAhead(ctx, left); err != nil {
+		return nil, err // or else nobody would know that this deletes it
+	}
+	if err := step.CheckAgain(ctx); err != nil {
+		left.Done = false
+		return nil, errors.Join(err, step.Note(ctx, left))
+	}
+	return outputs, nil
+}
+
+// below looks once more for objects below others, which clients may have written since the step before. What it finds
+// that step tells, and holds.
+func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) error {
+	step.Planned.ID = journal.StepLookBelowAgainMinio
+	_, err := lookBelow{s.api, s.sourceDrive}.Do(ctx, step)
+	if found, is := errors.AsType[*actions.UnfinishedError](err); is {
+		return &actions.UnfinishedError{Left: found.Left, Waits: true, Again: step.Planned.ID}
+	}
+	return err
 }
 
 // lateOf is what is on record of the look, which a later step needs.
@@ -141,25 +154,40 @@ func lateOf(step actions.StepContext) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// late returns what was written to the single MinIO since the highly available one has all that it had. What clients
-// deleted there since is older.
+// late returns what the highly available MinIO lacks, if the single one is not as it was when the other one had all of
+// it. Clients may have deleted some of that on the highly available one since; nothing tells that from what was lost.
 func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
-	_, newest, err := knownAt(record)
+	_, was, err := knownAt(record)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
 	both, err := s.open(ctx, record)
-	if errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) {
-		found := journal.MinioFound{Count: 1, Names: []string{err.Error()}, At: time.Now().UTC()}
-		return journal.MinioCompared{MinioFound: found, Unread: true}, nil
+	var found journal.MinioFound
+	if err == nil {
+		defer both.close()
+		found, err = both.lackingSince(ctx, was)
 	}
-	if err != nil {
-		return journal.MinioCompared{}, err
+	if err == nil {
+		err = both.identify(ctx, record) // the look may have taken hours
 	}
-	defer both.close()
-	found, err := alone(ctx, both.source, both.target, newest.Add(time.Millisecond), replica.Written)
-	found.Store = both.id
+	if isUnknown(err) {
+		return unknown(err, ""), nil
+	}
 	return journal.MinioCompared{MinioFound: found}, err
+}
+
+// lackingSince is lacking if the single MinIO has another fingerprint than it had, and else looks for users and
+// policies alone, of which that knows nothing.
+func (s sides) lackingSince(ctx context.Context, fingerprint string) (journal.MinioFound, error) {
+	all, err := replica.Survey(ctx, s.source)
+	if err != nil {
+		return journal.MinioFound{}, err
+	}
+	if all.Fingerprint.String() != fingerprint {
+		return s.lacking(ctx, replica.Written)
+	}
+	names, err := usersBeyond(ctx, s.source, s.target)
+	return journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: s.id}, err
 }
 
 // looksLate reports whether the plan has that look. Those of earlier EKCOs lack it.
@@ -200,10 +228,17 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if single.Deployment == "" {
-		return s.needed(ctx, step.Action)
+	if single.Deployment != "" {
+		return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
 	}
-	return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
+	late, err := outputOf[journal.MinioCompared](step.Action, journal.StepDeleteMinioDeployment)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	if looksLate(step.Action) && !late.Done {
+		return leftAlone("the claim minio-pv-claim is kept: somebody else deleted Deployment minio, before it was known that ha-minio has all that the single MinIO had; delete the claim once nobody misses anything")
+	}
+	return s.needed(ctx, step.Action)
 }
 
 // needed leaves the claim if the highly available MinIO is gone: what is on it may be the last copy.

@@ -54,6 +54,7 @@ var ours = journal.MinioMigratePlan{Deployment: "uid-single", Claim: "uid-claim"
 // TestOnlyTheClaimThatWasPlannedForIsDeleted, and only once nothing uses it: it has all data of
 // whoever does.
 func TestOnlyTheClaimThatWasPlannedForIsDeleted(t *testing.T) {
+	looked := map[string]any{journal.StepDeleteMinioDeployment: journal.MinioCompared{Done: true}}
 	unread := map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Unread: true}}
 	for name, test := range map[string]struct {
 		left    remains
@@ -61,12 +62,13 @@ func TestOnlyTheClaimThatWasPlannedForIsDeleted(t *testing.T) {
 		deletes bool
 		says    string
 	}{
-		"it is there":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, true, ""},
-		"it is gone":                 {remains{}, nil, false, ""},
-		"it ends":                    {remains{claim: minio.Claim{UID: "uid-claim", Ends: true}, exists: true}, nil, false, ""},
-		"it is another one":          {remains{claim: minio.Claim{UID: "uid-new"}, exists: true}, nil, false, ""},
-		"the last was not read":      {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: the switch went without"},
-		"there is a Deployment anew": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, nil, false, "there is a Deployment minio again"},
+		"it is there":                          {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, looked, true, ""},
+		"it is gone":                           {remains{}, nil, false, ""},
+		"it ends":                              {remains{claim: minio.Claim{UID: "uid-claim", Ends: true}, exists: true}, nil, false, ""},
+		"it is another one":                    {remains{claim: minio.Claim{UID: "uid-new"}, exists: true}, nil, false, ""},
+		"the last was not read":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: the switch went without"},
+		"somebody else deleted the Deployment": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, false, "somebody else deleted Deployment minio"},
+		"there is a Deployment anew":           {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, looked, false, "there is a Deployment minio again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := actions.StepContext{Action: recordOf(t, ours, test.steps)}
@@ -131,7 +133,7 @@ func TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone(t *testing.T) {
 					b := grown(w)
 					b.copied()
 					b.Point(toHA)
-					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()})
+					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
 					reconcile := b.AfterEffect
 					b.AfterEffect = func(done string) {
 						if reconcile(done); done == effect {
@@ -186,7 +188,7 @@ func TestTheSourceIsKeptWhileAnyReplicaIsLacking(t *testing.T) {
 				if err := b.Client(b.Objects).Healthy(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()})
+				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
 				r := b.start()
 				b.Pass(2 * DefaultKeepSource)
 				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "all of its replicas")
@@ -256,7 +258,7 @@ func TestNothingIsComparedWhileTheServiceLeadsElsewhere(t *testing.T) {
 }
 
 // TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread: clients of another Service write to the single MinIO, which has
-// all that ha-minio has for the last time then. What clients deleted on ha-minio meanwhile holds nothing.
+// all that ha-minio has for the last time then.
 func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 	other := minio.ServiceRef(miniosim.Namespace)
 	other.Name = "minio-nodeport"
@@ -266,7 +268,7 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 	}{
 		"EKCO's switch": {journal.StepLookBelowAgainMinio, "done cut-over", nil},
 		"of an earlier one": {journal.StepLookBelowAgainMinio, "planned", func(b *duo) journal.MinioMigrate {
-			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now().Truncate(time.Millisecond)}
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()}
 		}},
 		"of a person": {journal.StepCompareMinio, "planned", func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
 	} {
@@ -298,7 +300,7 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.Source.Delete(kept, "document-0", time.Now()) // as its lifecycle does
 				b.Source.SetLatency(0)
 				b.Remove(other)
-				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "without 1 thing: object plain/late (null, ")
+				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "object plain/late (null, ")
 				b.Pass(2 * foundRest)
 				if !strings.Contains(b.outcome(), "Deployment true, claim true") || !strings.Contains(string(b.Record().Steps[journal.StepDeleteMinioDeployment].Outputs), `"store":"store-1"`) {
 					t.Fatal(b.outcome())
@@ -308,6 +310,133 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
 			})
+		})
+	}
+}
+
+// TestWhatClientsDoAfterTheSwitchHoldsNothing: on ha-minio they may do anything.
+func TestWhatClientsDoAfterTheSwitchHoldsNothing(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.Write(plain, "removed", "text", s3.Attributes{}, time.Now())
+		b.Source.Write(plain, "changed", "text", s3.Attributes{}, time.Now())
+		b.asks()
+		r := b.start()
+		b.comes("done cut-over")
+		b.Target.DeleteVersion(plain, "removed", s3.NullVersion)
+		b.Target.Write(plain, "changed", "other text", s3.Attributes{}, time.Now().Add(-2*time.Hour))
+		b.set(b.Target, s3.Policy, `{"Version":"1"}`)
+		b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
+	})
+}
+
+// TestTheLastLookGoesByNoClock: another Service may have been there for a while.
+func TestTheLastLookGoesByNoClock(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(b *duo)
+		want   string
+	}{
+		"an object with an earlier time": {
+			func(b *duo) { b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now().Add(-time.Hour)) }, "object plain/late (null, ",
+		},
+		"an empty bucket": {func(b *duo) { b.Source.AddBucket("late", nil) }, "bucket late"},
+		"a legal hold":    {besides(s3.Attributes{LegalHold: true}), "the [retention or legal hold] of object kept/document-0"},
+		"a user":          {func(b *duo) { b.AddUser("app", "late") }, "user late"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.Source.Write(plain, "future", "text", s3.Attributes{}, time.Now().Add(24*time.Hour))
+				b.asks()
+				r := b.start()
+				b.comes("done cut-over")
+				test.change(b)
+				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, test.want)
+				b.force(r)
+				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
+			})
+		})
+	}
+}
+
+// TestNothingIsDeletedWhenTheCopyIsGone: ha-minio got empty volumes.
+func TestNothingIsDeletedWhenTheCopyIsGone(t *testing.T) {
+	const want = "its deployment id is target-2, and was target-1"
+	for name, test := range map[string]struct {
+		step, preflight string
+		known           func(b *duo) journal.MinioMigrate
+		end             string
+	}{
+		"after the switch":  {journal.StepDeleteMinioDeployment, MinioNothingLacks, nil, claimKept},
+		"before the switch": {journal.StepCutOverMinio, MinioSuccessor, nil, asBefore},
+		"after a switch that an earlier migration made": {journal.StepDeleteMinioDeployment, MinioNothingLacks, func(b *duo) journal.MinioMigrate {
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"}
+		}, claimKept},
+		"after a comparison": {journal.StepDeleteMinioDeployment, MinioNothingLacks, func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }, claimKept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				if test.known != nil {
+					b.copied()
+					b.Point(toHA)
+					b.asksWith(test.known(b))
+				} else {
+					b.asks()
+				}
+				b.migration.KeepSource = 10 * time.Second
+				b.Source.SetLatency(time.Second) // it is emptied before the last look has come far
+				r := b.start()
+				b.comes(map[string]string{"before the switch": "done copy", "after the switch": "done cut-over", "after a comparison": "done compare"}[name])
+				b.EmptyTarget()
+				b.held(test.step, test.preflight, want)
+				b.Pass(2 * foundRest)
+				b.held(test.step, test.preflight, want)
+				if test.end == claimKept {
+					b.force(r)
+					b.ends(r, claimKept)
+					return
+				}
+				if got := b.outcome(); !strings.Contains(got, test.end) {
+					t.Errorf("%s", got)
+				}
+				r.Halt()
+			})
+		})
+	}
+}
+
+// TestADeploymentThatSomebodyElseDeletesKeepsItsClaim: what holds its deletion nobody has released, and it is on the claim.
+func TestADeploymentThatSomebodyElseDeletesKeepsItsClaim(t *testing.T) {
+	other := minio.ServiceRef(miniosim.Namespace)
+	other.Name = "minio-nodeport"
+	for _, released := range []bool{false, true} {
+		actionstest.InBubble(t, func(w *actionstest.World) {
+			b := grown(w)
+			b.asks()
+			r := b.start()
+			b.comes("done cut-over")
+			b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
+			b.Pass(time.Minute)
+			b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+			b.Remove(other)
+			b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "plain/late")
+			if released { // and something holds it after the last look
+				b.Source.SetLatency(5 * time.Second)
+				b.force(r)
+				b.Pass(time.Second)
+				b.Source.SetLatency(0)
+				b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
+				b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "minio-nodeport")
+			}
+			b.Remove(minio.DeploymentRef(miniosim.Namespace))
+			b.ReconcileSingle()
+			b.Remove(other)
+			b.Retry(r)
+			r.End()
+			if last := b.LastLine(); !strings.Contains(last, "ended done the claim minio-pv-claim is kept") || !strings.Contains(b.outcome(), claimKept) {
+				t.Errorf("released %t: it ends with %s; %s", released, last, b.outcome())
+			}
 		})
 	}
 }
@@ -359,7 +488,7 @@ func TestTheLastLookEndsWithEKCO(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Point(toHA)
-		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()})
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
 		r := b.start()
 		b.Pass(DefaultKeepSource - time.Minute)
 		b.Source.SetLatency(5 * time.Second)
@@ -399,7 +528,7 @@ func TestAServiceThatComesDuringTheLastLookHoldsIt(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Point(toHA)
-		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Newest: time.Now()})
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
 		r := b.start()
 		b.Pass(DefaultKeepSource - time.Minute)
 		b.Source.SetLatency(5 * time.Second)

@@ -40,7 +40,7 @@ type hearing struct {
 	pod, store string
 	life       context.Context
 	source     minio.Store
-	// echoes are waited for, by key. silent is set where the server reports none, so that nobody waits again.
+	// echoes are waited for, by key. silent is set where the pod reports none, so that nobody waits for it again.
 	echoes map[string]func()
 	silent bool
 	// heard is what was removed since the last pass over everything, before what was between the last two, each with the
@@ -88,7 +88,7 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 		return err
 	}
 	h.mu.Lock()
-	h.source = store
+	h.source, h.silent = store, false
 	h.mu.Unlock()
 	go h.follow(life, pod.UID, store)
 	h.catchUp(ctx)

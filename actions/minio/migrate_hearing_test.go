@@ -104,10 +104,35 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 	})
 }
 
-// mute is a server that reports no echo, as older ones.
-type mute struct{ plainStore }
+// mute is a server that reports no echo, as older ones, or as one that is busy for a while.
+type mute struct {
+	plainStore
+	until time.Time
+}
 
-func (mute) Echo(context.Context, string, string) error { return nil }
+func (m mute) Echo(ctx context.Context, bucket, key string) error {
+	if time.Now().Before(m.until) || m.until.IsZero() {
+		return nil
+	}
+	return m.plainStore.Echo(ctx, bucket, key)
+}
+
+// TestAPodThatReportedNoEchoDoesNotSpeakForTheNext.
+func TestAPodThatReportedNoEchoDoesNotSpeakForTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, h, began := s3sim.New(), &hearing{}, time.Now()
+		store.AddBucket("b", nil)
+		busy := mute{plainStore{store}, began.Add(2 * echoTimeout)}
+		for _, pod := range []string{"one", "two", "three"} {
+			if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: pod}, "store", func() (minio.Store, error) { return busy, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 2*echoTimeout || h.isSilent(false) {
+			t.Errorf("it took %s, and nobody waits for an echo: %t", took, h.isSilent(false))
+		}
+	})
+}
 
 // TestAServerThatReportsNoEchoIsWaitedForOnce: clients wait, too, when EKCO asks for it in the switch.
 func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
@@ -115,7 +140,7 @@ func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
 		store, h := s3sim.New(), &hearing{}
 		store.AddBucket("b", nil)
 		began := time.Now()
-		if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore{store}}, nil }); err != nil {
+		if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore: plainStore{store}}, nil }); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {

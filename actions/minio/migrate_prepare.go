@@ -52,7 +52,7 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err := watched(ctx, s.unsettle, both.watchService()); err != nil {
 		return nil, waiting(err)
 	}
-	left := journal.MinioPrepared{Source: both.id, Version: version, Foreign: foreign, Done: true}
+	left := journal.MinioPrepared{Source: both.id, Target: both.targetID, Version: version, Foreign: foreign, Done: true}
 	if err := watched(ctx, func(ctx context.Context) error { return both.survey(ctx, &left) }, both.watchService(), watchPolicy(step)); err != nil {
 		return nil, waiting(err)
 	}

@@ -147,26 +147,26 @@ func TestTheClaimStaysWhereverTheLastWasNotRead(t *testing.T) {
 // TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo: with an older one nobody would notice
 // that it led elsewhere since.
 func TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo(t *testing.T) {
-	switched := journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Switched: true, Version: "5", Newest: time.Unix(5, 0)}}
+	switched := journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Switched: true, Version: "5", Fingerprint: "5"}}
 	others := journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Version: "5"}}
 	compared := func(done bool) map[string]any {
-		return map[string]any{journal.StepCompareMinio: journal.MinioCompared{Done: done, Version: "9", Newest: time.Unix(9, 0)}}
+		return map[string]any{journal.StepCompareMinio: journal.MinioCompared{Done: done, Version: "9", Fingerprint: "9"}}
 	}
 	for i, test := range []struct {
 		shall journal.MinioMigratePlan
 		left  map[string]any
 		want  string
 	}{
-		{journal.MinioMigratePlan{}, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Version: "7", Newest: time.Unix(7, 0)}}, "7"},
+		{journal.MinioMigratePlan{}, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Version: "7", Fingerprint: "7"}}, "7"},
 		{switched, nil, "5"},
 		{switched, compared(true), "9"},
 		{others, nil, ""},
 		{others, compared(false), ""},
 		{others, compared(true), "9"},
 	} {
-		got, newest, err := knownAt(recordOf(t, test.shall, test.left))
-		if err != nil || got != test.want || newest.IsZero() != (got == "") || got != "" && fmt.Sprint(newest.Unix()) != got {
-			t.Errorf("%d: %q, %s, %v; want %q", i, got, newest, err, test.want)
+		got, fingerprint, err := knownAt(recordOf(t, test.shall, test.left))
+		if err != nil || got != test.want || fingerprint != got {
+			t.Errorf("%d: %q, %q, %v; want %q", i, got, fingerprint, err, test.want)
 		}
 	}
 }
@@ -196,16 +196,15 @@ func TestAListThatIsTooLongKeepsItsHold(t *testing.T) {
 
 // TestWhatIsDeletedIsComparedOrLookedAt: all is compared where EKCO does not know up to when all was copied.
 func TestWhatIsDeletedIsComparedOrLookedAt(t *testing.T) {
-	at := time.Now()
 	for name, test := range map[string]struct {
 		known    journal.MinioMigrate
 		compares bool
 	}{
-		"known":              {journal.MinioMigrate{Switched: true, From: "uid-single", Newest: at}, false},
+		"known":              {journal.MinioMigrate{Switched: true, From: "uid-single", Fingerprint: "5"}, false},
 		"unread":             {journal.MinioMigrate{Switched: true, From: "uid-single", Unread: true}, false},
 		"by an earlier EKCO": {journal.MinioMigrate{Switched: true, From: "uid-single"}, true},
-		"of another one":     {journal.MinioMigrate{Switched: true, From: "uid-other", Newest: at}, true},
-		"by a person":        {journal.MinioMigrate{From: "uid-single", Newest: at}, true},
+		"of another one":     {journal.MinioMigrate{Switched: true, From: "uid-other", Fingerprint: "5"}, true},
+		"by a person":        {journal.MinioMigrate{From: "uid-single", Fingerprint: "5"}, true},
 	} {
 		shall := ours
 		shall.HandOver, shall.MinioMigrate = true, test.known
@@ -222,6 +221,18 @@ func TestWhatIsDeletedIsComparedOrLookedAt(t *testing.T) {
 		}
 		if compares != test.compares || !slices.Equal(irreversible, []string{journal.StepDeleteMinioDeployment, journal.StepDeleteSingleClaim}) {
 			t.Errorf("%s: compares %t, and irreversible are %v", name, compares, irreversible)
+		}
+	}
+}
+
+// TestNobodyWaitsForWhatLooksAtEverything: a purge needs the storage, and a look may take half a day.
+func TestNobodyWaitsForWhatLooksAtEverything(t *testing.T) {
+	for _, handOver := range []bool{false, true} {
+		for _, step := range migrateSteps(journal.MinioMigratePlan{HandOver: handOver, Claim: "uid-claim"}) {
+			brief := step.ID == journal.StepCutOverMinio || step.ID == journal.StepDeleteSingleClaim
+			if step.Domains == nil || len(step.Domains) > 0 != brief {
+				t.Errorf("%s has domains %q", step.ID, step.Domains)
+			}
 		}
 	}
 }

@@ -20,9 +20,9 @@ type sides struct {
 	pod    minio.SinglePod
 	source minio.Store
 	target *fenced
-	// id is that of the source.
-	id      string
-	hearing *hearing
+	// id is that of the source, targetID that of the target.
+	id, targetID string
+	hearing      *hearing
 }
 
 // removed reports whether a version may be removed from the copy that the source lacks.
@@ -51,6 +51,14 @@ func (e otherSourceError) Error() string {
 		"give it the volume back that it had", e.pod, e.is, e.was)
 }
 
+// otherTargetError says that the highly available MinIO is not what was copied to: its volumes were emptied, say.
+type otherTargetError struct{ is, was string }
+
+func (e otherTargetError) Error() string {
+	return fmt.Sprintf("ha-minio serves another store than the one that EKCO copied to: its deployment id is %s, and was %s; "+
+		"give its pods the volumes back that they had, or cancel this action, and EKCO copies again", e.is, e.was)
+}
+
 // open connects to the pod that serves, and to the replicas. It is an error if the pod has
 // other data than the one that the action was prepared with.
 func (m *migrator) open(ctx context.Context, record journal.ActionRecord) (sides, error) {
@@ -71,7 +79,7 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 	if err != nil {
 		return sides{}, err
 	}
-	if both.id, err = both.identified(ctx, record); err == nil {
+	if err = both.identify(ctx, record); err == nil {
 		// What clients wrote to the target meanwhile would be removed as what the source lacks.
 		both.target.service.version, err = ledAt(record)
 	}
@@ -89,22 +97,52 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 	return both, nil
 }
 
-// identified returns the id of the source, which must be the one that is on record.
-func (s sides) identified(ctx context.Context, record journal.ActionRecord) (string, error) {
-	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+// identify asks both for their ids, which must be those that are on record.
+func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error {
+	source, target, err := storesOf(record)
 	if err != nil {
-		return "", err
+		return err
 	}
-	server, err := s.source.Server(ctx)
-	switch {
-	case err != nil:
-		return "", sideError{"the single MinIO", err}
-	case server.Deployment == "":
-		return "", fmt.Errorf("pod %s of the single MinIO does not tell its deployment id, by which EKCO knows that it has the data that is migrated", s.pod.Name)
-	case prepared.Source != "" && prepared.Source != server.Deployment:
-		return "", otherSourceError{s.pod.Name, server.Deployment, prepared.Source}
+	if s.id, err = idOf(ctx, "the single MinIO", s.source); err != nil {
+		return err
+	}
+	if source != "" && source != s.id {
+		return otherSourceError{s.pod.Name, s.id, source}
+	}
+	if s.targetID, err = idOf(ctx, "ha-minio", s.target); err != nil {
+		return err
+	}
+	if target != "" && target != s.targetID {
+		return otherTargetError{s.targetID, target}
+	}
+	return nil
+}
+
+// idOf returns the deployment id of a MinIO, which its volumes have: new ones have another.
+func idOf(ctx context.Context, side string, store minio.Store) (string, error) {
+	server, err := store.Server(ctx)
+	if err == nil && server.Deployment == "" {
+		err = errors.New("it reports no deployment id, by which EKCO knows whose data it has")
+	}
+	if err != nil {
+		return "", sideError{side, err}
 	}
 	return server.Deployment, nil
+}
+
+// storesOf returns the ids that both must have, empty where none is on record. Those of an earlier migration count
+// where nothing is copied any more.
+func storesOf(record journal.ActionRecord) (source, target string, err error) {
+	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
+	if err != nil || prepared.Source != "" {
+		return prepared.Source, prepared.Target, err
+	}
+	shall, err := shallOf(record)
+	if err != nil || !shall.HandOver {
+		return "", "", err
+	}
+	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
+	return cmp.Or(compared.Store, shall.Source), cmp.Or(compared.Target, shall.Target), err
 }
 
 // sideError says which of both did not answer as it should.

@@ -101,9 +101,10 @@ func TestTheCrashMatrixOfAMigration(t *testing.T) {
 	actionstest.Scenes{
 		"all of it": scene(80, (*duo).asks),
 		"only the hand-over, without a claim": scene(12, func(b *duo) {
+			b.copied()
 			b.Point(`{"app":"ha-minio"}`)
 			b.Remove(minio.SingleClaimRef(miniosim.Namespace))
-			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Newest: time.Now()})
+			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Fingerprint: b.fingerprint()})
 		}),
 		"somebody else's switch": scene(14, func(b *duo) {
 			b.copied()
@@ -258,7 +259,7 @@ func TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO(t *testing.T
 		},
 		"the target does not accept the credentials": {
 			"requested", func(b *duo) { b.Deny(miniosim.TargetSide, true) }, func(b *duo) { b.Deny(miniosim.TargetSide, false) },
-			journal.StepPrepareMinio, MinioBothAnswer, "the highly available MinIO does not accept the credentials", "", "",
+			journal.StepPrepareMinio, MinioBothAnswer, "ha-minio does not accept the credentials", "", "",
 		},
 		"the source does not accept the credentials": {
 			"requested", func(b *duo) { b.Deny(miniosim.SourceSide, true) }, func(b *duo) { b.Deny(miniosim.SourceSide, false) },

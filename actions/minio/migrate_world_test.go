@@ -82,6 +82,15 @@ func (b *duo) asksWith(known journal.MinioMigrate) {
 	b.Request(b.subject, journal.ActionRequested{Kind: journal.ActionMigrateMinio, Input: known})
 }
 
+// fingerprint is that of all that the single MinIO has.
+func (b *duo) fingerprint() string {
+	all, err := replica.Survey(b.T.Context(), b.Source)
+	if err != nil {
+		b.T.Error(err)
+	}
+	return all.Fingerprint.String()
+}
+
 // deployment is the UID of the single one.
 func (b *duo) deployment() string {
 	b.T.Helper()
@@ -96,7 +105,7 @@ func (b *duo) deployment() string {
 func (b *duo) copied() {
 	b.T.Helper()
 	m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
-	both, err := m.open(b.T.Context(), journal.ActionRecord{})
+	both, err := m.open(b.T.Context(), journal.ActionRecord{Plan: journal.Plan{Facts: []byte("{}")}})
 	if err != nil {
 		b.T.Fatal(err)
 	}

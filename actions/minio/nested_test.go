@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/internal/minio"
+	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -48,6 +49,34 @@ func TestAMigrationWaitsForObjectsBelowOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnObjectBelowAnotherThatComesWhileTheDeletionWaitsHoldsIt: the step that looks for those is over then.
+func TestAnObjectBelowAnotherThatComesWhileTheDeletionWaitsHoldsIt(t *testing.T) {
+	other := minio.ServiceRef(miniosim.Namespace)
+	other.Name = "minio-nodeport"
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+		r := b.start()
+		b.Pass(DefaultKeepSource - time.Minute)
+		b.Source.SetLatency(5 * time.Second)
+		b.comes("started delete-deployment")
+		b.Source.SetLatency(0)
+		b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
+		b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "minio-nodeport")
+		b.Nest(true, report)
+		b.Remove(other)
+		b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "report/2026.csv")
+		b.Pass(2 * time.Hour)
+		if got := b.outcome(); !strings.Contains(got, stays) {
+			t.Errorf("the outcome is %s", got)
+		}
+		b.force(r)
+		b.ends(r, handedOver)
+	})
 }
 
 // Clients may write such an object at any time before the switch.

@@ -59,7 +59,7 @@ func (m *MinIO) migrates() bool {
 func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
-	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Newest: m.Newest, Ours: m.Ours, Source: m.Source}
+	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Fingerprint: m.Fingerprint, Target: m.Target, Ours: m.Ours, Source: m.Source}
 	if m.Service == journal.MinioServiceHA {
 		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio is still there", leads(m.Service)), Input: known}
 	}
@@ -80,17 +80,26 @@ func (m *MinIO) served(seq uint64) {
 		return
 	}
 	if m.Switched {
-		m.Past.Forgot[1] = seq
+		m.Past.Forgot[1], m.Source = seq, ""
 	}
-	m.Switched, m.Unread, m.From, m.Version, m.Newest = false, false, "", "", time.Time{}
+	m.notSwitched()
 	if m.Service != journal.MinioServiceDisabled && m.Taken != "" {
 		m.Past.Forgot[2] = seq
 		m.Taken = ""
 	}
 }
 
+// notSwitched forgets that the Service leads there because EKCO had it do so.
+func (m *MinIO) notSwitched() {
+	m.Switched, m.Unread, m.From, m.Version, m.Fingerprint, m.Target = false, false, "", "", "", ""
+}
+
 // notOurs forgets that what the highly available one has are copies alone.
-func (m *MinIO) notOurs() { m.Ours, m.Source = time.Time{}, "" }
+func (m *MinIO) notOurs() {
+	if !m.Ours.IsZero() {
+		m.Ours, m.Source = time.Time{}, ""
+	}
+}
 
 // migrated keeps what a migration did, whether or not it came to its end.
 func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
@@ -100,15 +109,16 @@ func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
 	switch {
 	case step.Done():
 		// Somebody may have had it lead back since: who has it lead there next is not EKCO.
-		m.Switched = m.Service == journal.MinioServiceHA
-		m.Unread, m.From, m.Version, m.Newest = m.Switched && (cut.Unread || !known), "", "", time.Time{}
-		if m.Switched {
-			m.From, m.Version, m.Newest = deploymentOf(rec), cut.Version, cut.Newest
+		m.notSwitched()
+		m.notOurs()
+		if m.Service == journal.MinioServiceHA {
+			prepared := preparedOf(rec)
+			m.Switched, m.Unread, m.From, m.Version = true, cut.Unread || !known, deploymentOf(rec), cut.Version
+			m.Fingerprint, m.Source, m.Target = cut.Fingerprint, prepared.Source, prepared.Target
 		}
 		if m.Switched || m.Service == journal.MinioServiceDisabled {
 			m.Taken, m.Past.Switched = deploymentOf(rec), by
 		}
-		m.notOurs()
 	case cut.Shrunk != "" || cut.Lost.Count > 0 || cut.Touched || cut.Disabled || !known:
 		m.notOurs() // the copy may be the last that there is of what the single one is without, or no copy
 	case m.Service != journal.MinioServiceHA:
@@ -129,11 +139,18 @@ func deploymentOf(rec *journal.ActionRecord) string {
 // copied keeps up to when what is on the highly available one are copies, and of what store.
 // Whatever was there before, and was no copy, somebody has gone past.
 func (m *MinIO) copied(rec *journal.ActionRecord, by left) {
-	var prepared journal.MinioPrepared
-	prepare := rec.Steps[journal.StepPrepareMinio]
-	if prepare.Done() && json.Unmarshal(prepare.Outputs, &prepared) == nil && prepared.Source != "" {
-		m.Ours, m.Source, m.Past.Copied = copying(rec), prepared.Source, by
+	if source := preparedOf(rec).Source; source != "" {
+		m.Ours, m.Source, m.Past.Copied = copying(rec), source, by
 	}
+}
+
+// preparedOf returns between which stores a migration copied, nothing where it did not, or that is not known.
+func preparedOf(rec *journal.ActionRecord) (prepared journal.MinioPrepared) {
+	prepare := rec.Steps[journal.StepPrepareMinio]
+	if !prepare.Done() || json.Unmarshal(prepare.Outputs, &prepared) != nil {
+		return journal.MinioPrepared{}
+	}
+	return prepared
 }
 
 // clocksDiffer is by how much the clock of MinIO, which says when an object was written, may be

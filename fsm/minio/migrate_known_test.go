@@ -16,7 +16,7 @@ func (w *world) knows(want journal.MinioMigrate) {
 	w.Pass(fsm.RetryAfter + time.Minute)
 	rec := w.wants(migrate, true)
 	got, err := journal.InputOf[journal.MinioMigrate](rec.Request)
-	if err != nil || !got.Ours.Equal(want.Ours) || got.Source != want.Source || got.From != want.From || got.Version != want.Version || !got.Newest.Equal(want.Newest) || got.Switched != want.Switched || got.Unread != want.Unread {
+	if err != nil || !got.Ours.Equal(want.Ours) || got.Source != want.Source || got.From != want.From || got.Version != want.Version || got.Fingerprint != want.Fingerprint || got.Target != want.Target || got.Switched != want.Switched || got.Unread != want.Unread {
 		w.T.Errorf("%v: it is asked for with %+v, want %+v", err, got, want)
 	}
 	w.end(rec, journal.OutcomeCancelled)
@@ -63,7 +63,7 @@ func (w *world) plays(store string, cut any, steps ...string) *journal.ActionRec
 	for _, step := range steps {
 		left := cut
 		if step == journal.StepPrepareMinio {
-			left = journal.MinioPrepared{Source: store, Done: true}
+			left = journal.MinioPrepared{Source: store, Target: "target-1", Done: true}
 		}
 		outputs, err := json.Marshal(left)
 		if err != nil {
@@ -226,8 +226,8 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 			return journal.MinioMigrate{}
 		},
 		"it switched": func(w *world) journal.MinioMigrate {
-			w.switches(journal.MinioCutOver{Switches: true, Version: "7", Newest: time.Unix(7, 0)}, journal.MinioServiceHA)
-			return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7", Newest: time.Unix(7, 0)}
+			w.switches(journal.MinioCutOver{Switches: true, Version: "7", Fingerprint: "9"}, journal.MinioServiceHA)
+			return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7", Fingerprint: "9", Source: "store-1", Target: "target-1"}
 		},
 		"it switched, somebody had it lead back, and somebody switched again": func(w *world) journal.MinioMigrate {
 			w.switches(journal.MinioCutOver{Switches: true, Unread: true, Version: "7"}, journal.MinioServiceHA, journal.MinioServiceSingle)
@@ -241,13 +241,13 @@ func TestWhatEKCODidBeforeIsKnownToTheNextMigration(t *testing.T) {
 		},
 		"it switched without the last": func(w *world) journal.MinioMigrate {
 			w.switches(journal.MinioCutOver{Switches: true, Unread: true}, journal.MinioServiceHA)
-			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single"}
+			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single", Source: "store-1", Target: "target-1"}
 		},
 		"it switched, and what with cannot be read": func(w *world) journal.MinioMigrate {
 			rec := w.plays("store-1", "no record of a switch", journal.StepPrepareMinio, journal.StepCutOverMinio)
 			see(w, ha)
 			w.end(rec, journal.OutcomeCancelled)
-			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single"}
+			return journal.MinioMigrate{Switched: true, Unread: true, From: "uid-single", Source: "store-1", Target: "target-1"}
 		},
 		"it copied, then switched, and nobody has seen so before it was led back": func(w *world) journal.MinioMigrate {
 			w.does(journal.MinioCutOver{}, journal.StepPrepareMinio)

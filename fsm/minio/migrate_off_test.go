@@ -46,7 +46,7 @@ func TestWhoSwitchesItOffAndOnAgainGoesOn(t *testing.T) {
 			journal.MinioCutOver{Switches: true, Version: "7"},
 			[]string{journal.StepPrepareMinio, journal.StepCutOverMinio},
 			func(time.Time) journal.MinioMigrate {
-				return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7"}
+				return journal.MinioMigrate{Switched: true, From: "uid-single", Version: "7", Source: "store-1", Target: "target-1"}
 			},
 		},
 	} {

@@ -62,7 +62,7 @@ type MinIO struct {
 	// Ours is up to when EKCO copied to the highly available one, which has not served since:
 	// what was changed last before that is a copy. Zero if it did not.
 	Ours time.Time `json:"ours,omitzero"`
-	// Source is the id of the store that was copied then.
+	// Source is the id of the store that was copied then, or, once EKCO has switched, before that.
 	Source string `json:"source,omitempty"`
 	// Switched is set while the Service leads there because EKCO had it do so, and Unread if
 	// that was without what the single one had to the last.
@@ -72,8 +72,9 @@ type MinIO struct {
 	From string `json:"from,omitempty"`
 	// Version is the resource version that the Service had after that switch.
 	Version string `json:"version,omitempty"`
-	// Newest is when the newest version was written that the single one had then.
-	Newest time.Time `json:"newest,omitzero"`
+	// Fingerprint is that of all that the single one had then, Target the id of the other one's store.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Target      string `json:"target,omitempty"`
 	// Taken is the UID of the Deployment whose place the highly available one has taken by EKCO's
 	// switch, since when the Service has led nowhere but there. It has the newest data.
 	Taken string `json:"taken,omitempty"`

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/encrypt"
 )
 
 // Open implements [Source].
@@ -184,8 +185,15 @@ func (c *Client) SetAside(ctx context.Context, bucket string, v Version, to stri
 	case len(name) > MaxKey:
 		return failed("set aside object", bucket, v.Key, refused{minio.ErrorResponse{Message: "its key is too long for that"}})
 	}
-	_, err := c.core.ComposeObject(ctx, minio.CopyDestOptions{Bucket: to, Object: name}, minio.CopySrcOptions{Bucket: bucket, Object: v.Key, VersionID: v.ID})
+	has, err := c.Describe(ctx, bucket, v)
 	if err != nil {
+		return err
+	}
+	aside := minio.CopyDestOptions{Bucket: to, Object: name, UserMetadata: has.Headers, ReplaceMetadata: true, UserTags: has.Tags, ReplaceTags: true}
+	if has.Encryption != Unencrypted {
+		aside.Encryption = encrypt.NewSSE()
+	}
+	if _, err := c.core.ComposeObject(ctx, aside, minio.CopySrcOptions{Bucket: bucket, Object: v.Key, VersionID: v.ID}); err != nil {
 		return failed("set aside object", bucket, v.Key, err)
 	}
 	return nil

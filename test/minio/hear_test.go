@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -102,8 +103,9 @@ func TestVersionsAreSetAsideInABucketOfEKCOs(t *testing.T) {
 		}
 		return versions[0]
 	}
+	with := minio.PutObjectOptions{ContentType: "text/csv", UserMetadata: map[string]string{"Colour": "blue"}, UserTags: map[string]string{"case": "17"}}
 	for _, content := range []string{"first", "second", "second"} {
-		store.put(t, "plain", "key", content, minio.PutObjectOptions{})
+		store.put(t, "plain", "key", content, with)
 		v := only("plain", "key")
 		for range 2 {
 			if err := store.SetAside(t.Context(), "plain", v, "aside"); err != nil {
@@ -112,6 +114,10 @@ func TestVersionsAreSetAsideInABucketOfEKCOs(t *testing.T) {
 		}
 		if got := store.content(t, "aside", only("aside", s3.AsideName("plain", v)).Key, ""); got != content {
 			t.Errorf("set aside is %q instead of %q", got, content)
+		}
+		is, err := store.Describe(t.Context(), "aside", only("aside", s3.AsideName("plain", v)))
+		if was, failed := store.Describe(t.Context(), "plain", v); errors.Join(err, failed) != nil || !reflect.DeepEqual(is, was) || was.Tags["case"] != "17" {
+			t.Errorf("%v, %v: set aside with %+v instead of %+v", err, failed, is, was)
 		}
 	}
 	store.versioned(t, "versioned")

@@ -37,8 +37,17 @@ func TestWhatAnOlderEKCOCopiedIsNotForeignAndMadeEqual(t *testing.T) {
 	if found, err := replica.Alone(t.Context(), target, source, time.Time{}); err != nil || found.Count != 5 {
 		t.Errorf("newer are %+v, %v, want all 5 copies", found, err)
 	}
+	report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Besides: true})
+	if err != nil || report.Count != 1 || report.Differences[0].Key != "rich" || !slices.Contains(report.Differences[0].Aspects, replica.Tags) {
+		t.Errorf("it lacks %+v, %v, want what the rich one has", report.Differences, err)
+	}
 	target.put(t, "plain", "rewritten", "CONTENT", minio.PutObjectOptions{})
 	foreign("object plain/rewritten (null, ")
+	to := minio.CopyDestOptions{Bucket: "plain", Object: "rich", ReplaceMetadata: true, UserMetadata: map[string]string{"Owner": "me"}}
+	if _, err := target.app.Client.CopyObject(t.Context(), to, minio.CopySrcOptions{Bucket: "plain", Object: "rich"}); err != nil {
+		t.Fatal(err)
+	}
+	foreign("object plain/rewritten (null, ", "object plain/rich (null, ")
 	copied(t, source, target, replica.Options{})
 	same(t, source, target)
 	foreign()

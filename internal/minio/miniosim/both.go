@@ -30,9 +30,9 @@ type Both struct {
 	// stuck has no pod start any more, hangs none end; rerolled has each be of another
 	// controller.
 	stuck, hangs, rerolled bool
-	// id is that of what the single one stores, moved what its next pod finds instead of that.
-	id    string
-	moved *s3sim.Store
+	// id and targetID are those of both stores, moved is what the next pod of the single one finds instead of its own.
+	id, targetID string
+	moved        *s3sim.Store
 	// loading is how long a pod that starts has no users, loaded when the last one has.
 	loading time.Duration
 	loaded  time.Time
@@ -59,7 +59,7 @@ const Controller = "minio-5d9c"
 func InstallBoth(objects *kubesim.Objects, nodes ...string) *Both {
 	b := &Both{
 		MinIO: Install(objects, nodes...), Source: s3sim.New(), Target: s3sim.New(),
-		id: "store-1", free: 1 << 40, denied: map[string]bool{}, iam: map[string]*s3.IAM{SourceSide: newIAM("app"), TargetSide: newIAM()},
+		id: "store-1", targetID: "target-1", free: 1 << 40, denied: map[string]bool{}, iam: map[string]*s3.IAM{SourceSide: newIAM("app"), TargetSide: newIAM()},
 	}
 	objects.Put(minio.SingleClaimRef(Namespace), `{"spec":{"volumeName":"data"}}`)
 	for _, name := range nodes {
@@ -167,6 +167,13 @@ func (b *Both) Move(store *s3sim.Store) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.moved = store
+}
+
+// EmptyTarget gives the highly available one new volumes.
+func (b *Both) EmptyTarget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.Target, b.targetID = s3sim.New(), "target-2"
 }
 
 // LoadUsersIn has each pod of the single one that starts know its users only after that time.

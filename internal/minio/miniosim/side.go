@@ -217,7 +217,7 @@ func (s *side) Server(context.Context) (s3.Server, error) {
 	}
 	s.net.mu.Lock()
 	defer s.net.mu.Unlock()
-	told := s3.Server{Version: cmp.Or(s.net.Releases[s.name], "2024-05-01T01:11:10Z"), Deployment: "store-of-" + s.name, Drives: []s3.Drive{{Works: true, Free: s.net.free}}}
+	told := s3.Server{Version: cmp.Or(s.net.Releases[s.name], "2024-05-01T01:11:10Z"), Deployment: s.net.targetID, Drives: []s3.Drive{{Works: true, Free: s.net.free}}}
 	if s.name == SourceSide {
 		told.Deployment = s.net.id
 	}

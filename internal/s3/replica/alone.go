@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -13,23 +14,34 @@ import (
 // again. What was modified last before since does not count, nor do buckets then that are
 // empty but for such; zero leaves nothing out.
 func Alone(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, one, other, since, (*pair).has)
+	return beyond(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return p.has(v), nil })
 }
 
 // Written is [Alone] without delete markers, which lifecycles of the store make, too.
 func Written(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, one, other, since, func(p *pair, v s3.Version) bool { return v.DeleteMarker || p.has(v) })
+	return beyond(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return v.DeleteMarker || p.has(v), nil })
 }
 
 // Foreign is [Alone] of a target, without what is a mere copy of what the source has, whenever
-// it was made: an EKCO before this one copied without versions and times, and a pass makes
-// that equal.
+// it was made: an EKCO before this one copied without versions, times and most of what they have
+// besides their content, and a pass makes that equal. What has more of that is no mere copy.
 func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, target, source, since, func(p *pair, v s3.Version) bool { return p.has(v) || copyIn(p.target, v) })
+	return beyond(ctx, target, source, since, func(p *pair, v s3.Version) (bool, error) {
+		if p.has(v) || !copyIn(p.target, v) {
+			return p.has(v), nil
+		}
+		i := slices.IndexFunc(p.target, func(of s3.Version) bool { return of.ID == v.ID && of.ETag == v.ETag && of.Size == v.Size })
+		if i < 0 {
+			return true, nil
+		}
+		of := p.target[i]
+		err := errors.Join(describe(ctx, source, p.bucket, &of), describe(ctx, target, p.bucket, &v))
+		return err == nil && within(v.Attributes, of.Attributes), err
+	})
 }
 
 // beyond names what one store has beyond the other, which has a version if has says so.
-func beyond(ctx context.Context, one, other s3.Source, since time.Time, has func(*pair, s3.Version) bool) (Names, error) {
+func beyond(ctx context.Context, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error)) (Names, error) {
 	var found Names
 	ours, theirs, err := both(ctx, one, other)
 	if err != nil {
@@ -49,13 +61,20 @@ func beyond(ctx context.Context, one, other s3.Source, since time.Time, has func
 	return found, nil
 }
 
-func beyondIn(ctx context.Context, bucket string, one, other s3.Source, since time.Time, has func(*pair, s3.Version) bool, found *Names) error {
+func beyondIn(ctx context.Context, bucket string, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error), found *Names) error {
 	for p, err := range pairs(ctx, one, other, bucket, "", listed) {
 		if err != nil {
 			return err
 		}
 		for _, v := range p.source {
-			if !v.Modified.Before(since) && !has(&p, v) {
+			if v.Modified.Before(since) {
+				continue
+			}
+			is, err := has(&p, v)
+			if err != nil {
+				return err
+			}
+			if !is {
 				found.add(Item{bucket, v}.String())
 			}
 		}
@@ -77,14 +96,29 @@ func (p *pair) has(v s3.Version) bool {
 }
 
 // copyIn reports whether a version without an id of its own has the content of one of those.
-// What was copied without versions is the newest one, whatever its id. All that is empty has the
-// same content, so that of another id only the attributes tell.
+// What was copied without versions is the newest one, whatever its id: then it may have no more attributes than that,
+// and the same ones if both are empty, since all that is empty has the same content.
 func copyIn(those []s3.Version, v s3.Version) bool {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
 		return false
 	}
 	return slices.ContainsFunc(those, func(of s3.Version) bool {
-		same := v.Size > 0 || of.ID == v.ID || of.Attributes != nil && v.Attributes != nil && equal(of.Attributes, v.Attributes)
+		known := of.Attributes != nil && v.Attributes != nil
+		same := of.ID == v.ID || known && (equal(of.Attributes, v.Attributes) || v.Size > 0 && within(v.Attributes, of.Attributes))
 		return of.Size == v.Size && of.ETag == v.ETag && same
 	})
+}
+
+// within reports whether those have all that clients gave the others besides content.
+func within(others, those *s3.Attributes) bool {
+	has := func(others, those map[string]string) bool {
+		for name, value := range others {
+			if got, is := those[name]; !is || got != value {
+				return false
+			}
+		}
+		return true
+	}
+	return has(others.Headers, those.Headers) && has(others.Tags, those.Tags) &&
+		(others.Retention == nil || others.Retention.Equal(those.Retention)) && (!others.LegalHold || those.LegalHold)
 }

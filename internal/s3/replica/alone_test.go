@@ -76,6 +76,38 @@ func TestACopyThatIsNewerIsNotForeign(t *testing.T) {
 	}
 }
 
+// TestACopyThatHasMoreIsForeign: a client of the target wrote it again with that. What an older EKCO copied has less.
+func TestACopyThatHasMoreIsForeign(t *testing.T) {
+	until := time.Now().Add(time.Hour)
+	full := s3.Attributes{
+		Headers: map[string]string{"Content-Type": "a/a", "X-Amz-Meta-A": "1"}, Tags: map[string]string{"team": "a"}, Retention: &s3.Retention{Mode: "GOVERNANCE", Until: until}, LegalHold: true,
+	}
+	for name, test := range map[string]struct {
+		has, there s3.Attributes
+		foreign    bool
+	}{
+		"the same": {full, full, false}, "less": {full, s3.Attributes{Headers: map[string]string{"Content-Type": "a/a"}}, false}, "nothing": {full, s3.Attributes{}, false},
+		"another header": {full, s3.Attributes{Headers: map[string]string{"Content-Type": "b/b"}}, true},
+		"metadata":       {s3.Attributes{}, s3.Attributes{Headers: map[string]string{"X-Amz-Meta-A": ""}}, true},
+		"a tag":          {full, s3.Attributes{Tags: map[string]string{"team": "b"}}, true},
+		"a retention":    {s3.Attributes{}, s3.Attributes{Retention: full.Retention}, true},
+		"a legal hold":   {s3.Attributes{}, s3.Attributes{LegalHold: true}, true},
+	} {
+		for _, silent := range []string{"", "plain"} {
+			from, to := s3sim.New(), s3sim.New()
+			source, target := &reticent{Store: from, silent: silent}, &reticent{Store: to, silent: silent}
+			from.AddBucket("plain", nil)
+			to.AddBucket("plain", nil)
+			from.Write("plain", "copied", "text", test.has, time.Now().Add(-time.Hour))
+			to.Write("plain", "copied", "text", test.there, time.Now())
+			found, err := replica.Foreign(t.Context(), target, source, time.Time{})
+			if err != nil || (found.Count == 1) != test.foreign || silent == "" && target.asked.Load()+source.asked.Load() > 0 {
+				t.Errorf("%s: foreign are %q, %v", name, found.First, err)
+			}
+		}
+	}
+}
+
 // TestAVersionOrAMarkerOfItsOwnIsForeign: who copied without versions made none.
 func TestAVersionOrAMarkerOfItsOwnIsForeign(t *testing.T) {
 	source, target := s3sim.New(), s3sim.New()

@@ -61,8 +61,9 @@ type CompareOptions struct {
 	Progress func(versions int64)
 	// Removed is that of [Options]: what a pass keeps is no difference.
 	Removed Removed
-	// Besides has nothing told of objects but what versions that both have are besides their content.
-	Besides bool
+	// Besides has nothing told of objects but what versions that both have are besides their content. SameTime leaves
+	// out those that were written again.
+	Besides, SameTime bool
 }
 
 // Compare compares everything that the two sides have: buckets and their settings,
@@ -94,9 +95,7 @@ const (
 // comparison is a comparison under way.
 type comparison struct {
 	source, target s3.Source
-	progress       func(versions int64)
-	removed        Removed
-	besides        bool
+	options        CompareOptions
 	// common are the buckets of both sides.
 	common []string
 
@@ -109,7 +108,7 @@ type comparison struct {
 
 func newComparison(source, target s3.Source, options CompareOptions) *comparison {
 	return &comparison{
-		source: source, target: target, chosen: newSample(options.Sample), progress: options.Progress, removed: options.Removed, besides: options.Besides, told: time.Now(),
+		source: source, target: target, options: options, chosen: newSample(options.Sample), told: time.Now(),
 		report: Report{Settings: make(map[string][]s3.SettingName)},
 	}
 }
@@ -124,7 +123,7 @@ func (c *comparison) buckets(ctx context.Context, do func(context.Context, strin
 	for _, bucket := range union(theirs, ours) {
 		if slices.Contains(theirs, bucket) && slices.Contains(ours, bucket) {
 			c.common = append(c.common, bucket)
-		} else if slices.Contains(theirs, bucket) || c.removed == nil || c.removed(bucket, s3.Version{}) {
+		} else if slices.Contains(theirs, bucket) || c.options.Removed == nil || c.options.Removed(bucket, s3.Version{}) {
 			c.report.Buckets = append(c.report.Buckets, bucket)
 		}
 	}
@@ -189,9 +188,11 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 	if err != nil {
 		return err
 	}
-	d.keep(&p, c.removed)
-	if c.besides {
-		d.surplus, d.changes = nil, slices.DeleteFunc(d.changes, func(c change) bool { return !c.besides() })
+	d.keep(&p, c.options.Removed)
+	if c.options.Besides {
+		d.surplus, d.changes = nil, slices.DeleteFunc(d.changes, func(one change) bool {
+			return !one.besides() || c.options.SameTime && slices.Contains(one.aspects, Modified)
+		})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,9 +208,9 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 			c.chosen.offer(p.bucket, v)
 		}
 	}
-	if now := time.Now(); c.progress != nil && now.Sub(c.told) >= time.Second {
+	if now := time.Now(); c.options.Progress != nil && now.Sub(c.told) >= time.Second {
 		c.told = now
-		c.progress(c.report.Versions)
+		c.options.Progress(c.report.Versions)
 	}
 	return nil
 }

@@ -184,3 +184,19 @@ func TestAnErrorEndsAComparison(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestWhatACopyLacksBesidesItsContentIsTold, whenever it was made; another content, or another time alone, is not.
+func TestWhatACopyLacksBesidesItsContentIsTold(t *testing.T) {
+	source, target := twin(t, 3, "a")
+	now := time.Now()
+	for key, content := range map[string]string{"key 00000": "content", "key 00001": "newer!!"} {
+		target.Write("a", key, content, s3.Attributes{}, now.Add(time.Minute))
+	}
+	target.Write("a", "key 00002", "content", s3.Attributes{Headers: map[string]string{"X-Amz-Meta-Number": "2"}}, now.Add(time.Minute))
+	for sameTime, want := range map[bool]int{false: 1, true: 0} {
+		report, err := replica.Compare(t.Context(), source, target, replica.CompareOptions{Besides: true, SameTime: sameTime})
+		if err != nil || report.Count != want || want > 0 && (report.Differences[0].Key != "key 00000" || !slices.Contains(report.Differences[0].Aspects, replica.Metadata)) {
+			t.Errorf("of the same time %t: %+v, %v", sameTime, report.Differences, err)
+		}
+	}
+}

@@ -42,6 +42,27 @@ type Difference struct {
 	State State
 }
 
+// Fingerprint is a digest of all that a store lists: its buckets, and versions with their attributes as far as the list
+// has those. A store that lists the same has the same one. Whoever looks for other versions with the same one finds some.
+type Fingerprint State
+
+// String returns it in hexadecimal digits.
+func (f Fingerprint) String() string { return fmt.Sprintf("%x", f[:]) }
+
+// with adds others, in any order.
+func (f *Fingerprint) with(other Fingerprint) {
+	for i := range f {
+		f[i] ^= other[i]
+	}
+}
+
+// listedAs returns the fingerprint of a store with one version alone, or without a key of an empty bucket.
+func listedAs(bucket string, v s3.Version) Fingerprint {
+	state := fingerprint(v)
+	sum := sha256.Sum256(slices.Concat([]byte(bucket), []byte{0}, []byte(v.Key), []byte{0}, state[:])) // no name has a NUL
+	return Fingerprint(sum[:len(Fingerprint{})])
+}
+
 func differenceOf(bucket string, v s3.Version, aspects []Aspect) Difference {
 	return Difference{bucket, v.Key, v.ID, Item{bucket, v}.String(), aspects, fingerprint(v)}
 }
@@ -74,8 +95,10 @@ type change struct {
 	aspects []Aspect
 }
 
-// besides reports whether only what a version has besides its content differs.
-func (c *change) besides() bool { return onlyOf(c.aspects, Metadata, Tags, Lock) }
+// besides reports whether what a version has besides its content differs, and the content does not.
+func (c *change) besides() bool {
+	return onlyOf(c.aspects, Metadata, Tags, Lock, Modified) && !onlyOf(c.aspects, Modified)
+}
 
 // annotation reports whether only what can be changed in place differs. A retention that is over can only be stored
 // with its version.

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -23,8 +22,8 @@ type Result struct {
 	Kept Kept
 	// Touched are the objects that were not the same on both sides, or may not have been.
 	Touched Touched
-	// Newest is when the newest version of the source was written, by its own clock; 1970 where it has none.
-	Newest time.Time
+	// Fingerprint is that of the source, if the pass looked at everything.
+	Fingerprint Fingerprint
 }
 
 // Touched are objects that a pass had to do with.
@@ -71,6 +70,9 @@ func Pass(ctx context.Context, source s3.Source, target s3.Target, options Optio
 		return Result{}, err
 	}
 	r := newRun(source, target, options)
+	for _, bucket := range buckets {
+		r.tracker.all.Fingerprint.with(listedAs(bucket, s3.Version{}))
+	}
 	var todo []job
 	for _, bucket := range union(buckets, mine) {
 		if !before(bucket, options.From) {

@@ -53,23 +53,78 @@ func TestASurveyCountsAllVersions(t *testing.T) {
 		store.AddBucket(fmt.Sprint("old-", i), nil)
 		store.Write(fmt.Sprint("old-", i), "key", "x", s3.Attributes{}, time.Now().Add(-time.Hour))
 	}
-	newest := time.Now().Add(time.Minute).Truncate(time.Millisecond).UTC()
-	store.Delete("bucket", "key", newest)
-	if extent, err := replica.Survey(t.Context(), store); err != nil || extent != (replica.Extent{Buckets: 32, Versions: 33, Bytes: 49, Newest: newest}) {
+	store.Delete("bucket", "key", time.Now())
+	extent, err := replica.Survey(t.Context(), store)
+	if err != nil || extent.Buckets != 32 || extent.Versions != 33 || extent.Bytes != 49 {
 		t.Errorf("%+v, %v", extent, err)
 	}
 	target := s3sim.New()
 	if _, err := replica.Prepare(t.Context(), store, target); err != nil {
 		t.Fatal(err)
 	}
-	if result, err := replica.Pass(t.Context(), store, target, replica.Options{}); err != nil || !result.Newest.Equal(newest) {
-		t.Errorf("a pass says %s, %v", result.Newest, err)
+	for range 2 { // one that copies, and one that has nothing to do
+		if result, err := replica.Pass(t.Context(), store, target, replica.Options{}); err != nil || result.Fingerprint != extent.Fingerprint {
+			t.Errorf("a pass says %s, %v, want %s", result.Fingerprint, err, extent.Fingerprint)
+		}
 	}
-	// Of an empty store it is known, too.
-	if extent, err := replica.Survey(t.Context(), s3sim.New()); err != nil || extent.Newest.IsZero() {
-		t.Errorf("of an empty store: %+v, %v", extent, err)
+	if copied, err := replica.Survey(t.Context(), target); err != nil || copied != extent {
+		t.Errorf("the copy is %+v, %v, want %+v", copied, err, extent)
 	}
-	if result, err := replica.Pass(t.Context(), s3sim.New(), s3sim.New(), replica.Options{}); err != nil || result.Newest.IsZero() {
-		t.Errorf("a pass of an empty store: %+v, %v", result, err)
+}
+
+// TestAFingerprintShowsEachChange, whatever clocks say.
+func TestAFingerprintShowsEachChange(t *testing.T) {
+	at := time.Now().Add(-time.Hour)
+	var v s3.Version
+	store := func() *s3sim.Store {
+		all := s3sim.New()
+		all.AddBucket("one", s3.Settings{s3.Versioning: s3.VersioningEnabled})
+		all.AddBucket("two", nil)
+		v = all.Write("one", "key", "text", s3.Attributes{}, at)
+		all.Write("two", "key", "text", s3.Attributes{}, at)
+		return all
+	}
+	of := func(all *s3sim.Store) replica.Fingerprint {
+		extent, err := replica.Survey(t.Context(), all)
+		if err != nil {
+			t.Error(err)
+		}
+		return extent.Fingerprint
+	}
+	was := of(store())
+	if was == (replica.Fingerprint{}) || of(s3sim.New()) == was {
+		t.Errorf("it is %s", was)
+	}
+	for name, change := range map[string]func(all *s3sim.Store) error{
+		"an empty bucket": func(all *s3sim.Store) error { return all.CreateBucket(t.Context(), "three", false) },
+		"an older object": func(all *s3sim.Store) error {
+			all.Write("two", "old", "", s3.Attributes{}, at.Add(-time.Hour))
+			return nil
+		},
+		"another content":  func(all *s3sim.Store) error { all.Write("two", "key", "tent", s3.Attributes{}, at); return nil },
+		"a delete marker":  func(all *s3sim.Store) error { all.Delete("one", "key", at); return nil },
+		"a removed object": func(all *s3sim.Store) error { all.Delete("two", "key", at); return nil },
+		"a tag": func(all *s3sim.Store) error {
+			v.Attributes = &s3.Attributes{Tags: map[string]string{"a": "b"}}
+			return all.Annotate(t.Context(), "one", v, s3.Attributes{})
+		},
+		"a legal hold": func(all *s3sim.Store) error {
+			v.Attributes = &s3.Attributes{LegalHold: true}
+			return all.Annotate(t.Context(), "one", v, s3.Attributes{})
+		},
+		"a move": func(all *s3sim.Store) error {
+			all.Delete("two", "key", at)
+			all.Write("two", "key2", "text", s3.Attributes{}, at)
+			return nil
+		},
+	} {
+		all := store()
+		if err := change(all); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if of(all) == was {
+			t.Errorf("%s does not show", name)
+		}
+
 	}
 }

@@ -191,3 +191,33 @@ func TestAMarkerAndAVersionOfTheSameIDReplaceEachOther(t *testing.T) {
 		t.Errorf("it was changed by %v", target.Effects())
 	}
 }
+
+// TestACopyWithMoreThanTheSourceStays: clients may have stored a content again with other metadata, under another id.
+func TestACopyWithMoreThanTheSourceStays(t *testing.T) {
+	for tag, want := range map[string]int{"": 0, "1": 1} {
+		source, target := s3sim.New(), s3sim.New()
+		at := time.Now().Add(-time.Hour)
+		source.AddBucket("b", nil)
+		old := s3.Attributes{}
+		if tag != "" {
+			old.Tags = map[string]string{"n": tag}
+		}
+		source.Write("b", "k", "text", old, at)
+		if err := source.Set(t.Context(), "b", s3.Versioning, s3.VersioningEnabled); err != nil {
+			t.Fatal(err)
+		}
+		source.Write("b", "k", "text", s3.Attributes{Headers: map[string]string{"Content-Type": "text/csv"}}, at.Add(time.Minute))
+		if _, err := replica.Prepare(t.Context(), source, target); err != nil {
+			t.Fatal(err)
+		}
+		options := replica.Options{Removed: func(string, s3.Version) bool { return false }}
+		if _, err := replica.Pass(t.Context(), source, target, options); err != nil {
+			t.Fatal(err)
+		}
+		source.Lose("b", "k", s3.NullVersion)
+		result, err := replica.Pass(t.Context(), source, target, options)
+		if err != nil || result.Kept.Count != want || result.Removed != int64(1-want) {
+			t.Errorf("with tag %q: %v, kept %+v, removed %d", tag, err, result.Kept, result.Removed)
+		}
+	}
+}

@@ -53,7 +53,7 @@ const undone = 8 << 20
 
 func newTracker(options Options) *tracker {
 	now := time.Now()
-	return &tracker{options: options, told: now, at: now, all: Result{Newest: time.Unix(0, 0).UTC()}}
+	return &tracker{options: options, told: now, at: now}
 }
 
 // begin begins a bucket, each after those before it.
@@ -72,13 +72,15 @@ func (t *tracker) found(ctx context.Context, b *progress, p pair) (number int, e
 	if !ok {
 		return 0, ctx.Err()
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	one := place{key: p.key, seen: int64(len(p.source)), release: release}
+	var all Fingerprint
 	for _, v := range p.source {
 		one.bytes += v.Size
-		t.all.Newest = later(t.all.Newest, v.Modified)
+		all.with(listedAs(b.bucket, v))
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all.Fingerprint.with(all)
 	b.open = append(b.open, one)
 	return b.first + len(b.open) - 1, nil
 }

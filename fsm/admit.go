@@ -59,7 +59,7 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 	}
 	if request.UID != "" && request.UID != t.UID {
 		return Refuse(t, request, RuleReplaced, fmt.Sprintf(
-			"the name means another %s now (uid %s) than a moment ago (uid %s); look again, then ask again", t.Machine(), t.UID, request.UID))
+			"the name now belongs to another %s (uid %s) than the one you saw (uid %s); check it, then ask again", t.Machine(), t.UID, request.UID))
 	}
 	w := Look(s, p, now)
 	anew := func() (Admission, error) { return w.admitNew(t, kind, request) }
@@ -67,7 +67,7 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 	case s.Journal.SafeMode():
 		return Refuse(t, request, RuleSafeMode, SafeModeReason(s))
 	case open != nil:
-		return w.AdmitOpen(t, open, request, Resuming{Retried: "it was asked for again", Anew: anew})
+		return w.AdmitOpen(t, open, request, Resuming{Retried: "requested again", Anew: anew})
 	}
 	return anew()
 }
@@ -128,7 +128,7 @@ func (w *World) complete(t *Thing, request Request, asked *journal.ActionRequest
 	case ok:
 		return machine.Asked(t, w, request, asked)
 	case len(request.Input) > 0:
-		return &RefusedError{Rule: RuleInput, Reason: fmt.Sprintf("there is nothing to say of %s but what it is about", request.Kind)}
+		return &RefusedError{Rule: RuleInput, Reason: fmt.Sprintf("a request for %s takes no input besides the name", request.Kind)}
 	}
 	return nil
 }

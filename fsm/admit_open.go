@@ -58,7 +58,7 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("requested at %s by %s%s",
 		Stamp(open.RequestedAt), open.RequestedBy, say.Note)}
 	if open.Stalled != nil {
-		answer.Message += "; it had stalled and is tried again"
+		answer.Message += "; it had stalled, and EKCO tries it again"
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionRetried, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
 			Payload: journal.ActionRetried{Reason: say.Retried},
@@ -89,7 +89,7 @@ func takeOver(open *journal.ActionRecord, request Request, anew func() (Admissio
 	}
 	cancel := journal.Draft{
 		Type: journal.TypeActionCancelling, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
-		Payload: journal.ActionCancelling{Reason: "replaced by " + answer.Action + ", which " + request.Actor + " asked for"},
+		Payload: journal.ActionCancelling{Reason: "replaced by " + answer.Action + ", requested by " + request.Actor},
 	}
 	answer.Events = append([]journal.Draft{cancel}, answer.Events...)
 	answer.Message = answer.Action + " replaces " + open.ID + ", which was held"

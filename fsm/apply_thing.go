@@ -35,13 +35,13 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 	t := s.Things[Key(e.Subject)]
 	switch {
 	case m.table.OwnFacts || Key(e.Subject) == "/":
-		s.Problem(e, "a thing without name, or one that the machine %q does not observe", p.Machine)
+		s.Problem(e, "the subject has no name, or machine %q has event types of its own for facts", p.Machine)
 		return
 	case t == nil:
 		t = s.Add(p.Machine, e.Subject, journal.State(m.table.Initial), e.Time)
 		t.AddedSeq = e.Seq
 	case t.Machine() != p.Machine:
-		s.Problem(e, "the machine %q tells of what is a thing of the machine %q; its things need subjects of their own", p.Machine, t.Machine())
+		s.Problem(e, "machine %q reports a subject of machine %q; each machine needs its own subjects", p.Machine, t.Machine())
 		return
 	}
 	s.Changed(p.Machine)
@@ -71,7 +71,7 @@ func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
 func (s *State) thingOf(e journal.Event, machine string) *Thing {
 	t := s.Things[Key(e.Subject)]
 	if t == nil || t.Machine() != machine {
-		s.Problem(e, "the machine %q knows no such thing", machine)
+		s.Problem(e, "machine %q knows no such subject", machine)
 		return nil
 	}
 	return t

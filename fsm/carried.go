@@ -78,7 +78,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 		}
 		drafts = append(drafts, journal.Draft{
 			Type: journal.TypePauseCleared, Subject: pauseSubject(s, key), Cause: own.Seq, Actor: ActorOperator,
-			Payload: journal.PauseCleared{Reason: "it was ended under journal " + from.Adopted.JournalID},
+			Payload: journal.PauseCleared{Reason: "ended in journal " + from.Adopted.JournalID},
 		})
 	}
 	for _, key := range sortedKeys(from.Pauses) {
@@ -131,7 +131,7 @@ func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 	for key, raw := range p.Contests {
 		contests := map[string]*Contest{}
 		if err := json.Unmarshal(raw, &contests); err != nil {
-			s.Problem(e, "the contests of %s: %v", key, err)
+			s.Problem(e, "read the contests of %s: %v", key, err)
 			continue
 		}
 		maps.DeleteFunc(contests, func(_ string, c *Contest) bool { return c == nil })

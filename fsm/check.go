@@ -31,7 +31,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
 	case kind == nil:
 		return CheckResult{Hold: true, Reason: fmt.Sprintf(
-			"this EKCO does not know actions of kind %q, so it cannot be told whether policy allows this; run the version that began the action", rec.Kind)}
+			"this EKCO does not know actions of kind %q, so it cannot check whether policy allows this; run the version that began the action", rec.Kind)}
 	case !kind.obeys(name):
 		return CheckResult{}
 	case name == RuleOneAtATime:
@@ -63,7 +63,7 @@ func (s *State) unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResul
 		return CheckResult{}
 	}
 	return CheckResult{Hold: true, Reason: fmt.Sprintf(
-		"%s %s (uid %s) is none of those that EKCO has seen, so it cannot be told whether policy allows this; EKCO goes on when it sees the %s",
+		"EKCO has not seen %s %s (uid %s), so it cannot check whether policy allows this; it continues when it sees the %s",
 		noun, rec.Subject.Name, rec.Subject.UID, kind.Machine)}
 }
 
@@ -99,7 +99,7 @@ func checkTurn(s *State, kind *ActionKind, rec *journal.ActionRecord) CheckResul
 		return CheckResult{}
 	}
 	return CheckResult{Hold: true, Reason: fmt.Sprintf(
-		"%s of %s %s comes first, and %s; this goes on when it has ended or stalled",
+		"queued behind %s of %s %s, since %s; this continues when that has ended or stalled",
 		first.ID, kind.Machine, first.Subject.Name, kind.Turn)}
 }
 

@@ -176,7 +176,7 @@ func (c *Contest) why(t *Thing, change *journal.Change) string {
 	if what, advice := t.machine.Disputed(t, change); what != "" {
 		return fmt.Sprintf("%s, the last time after %s of %s; %s; EKCO tries again at %s", what, c.Action, Stamp(c.Last), advice, Stamp(c.until()))
 	}
-	return fmt.Sprintf("another program keeps changing %s back to %s: EKCO set it to %s again at %s (%s); find out which program does, or EKCO sets it again at %s",
+	return fmt.Sprintf("another program keeps changing %s back to %s: EKCO set it to %s again at %s (%s); find that program; EKCO sets it again at %s",
 		change.Field, orNothing(change.From), orNothing(change.To), Stamp(c.Last), c.Action, Stamp(c.until()))
 }
 

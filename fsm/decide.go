@@ -109,7 +109,7 @@ func (r *round) endPauses() []journal.Draft {
 		}
 		events = append(events, journal.Draft{
 			Type: journal.TypePauseCleared, Subject: pauseSubject(r.State, key), Cause: pause.Seq, Actor: ActorOperator,
-			Payload: journal.PauseCleared{Reason: "it ran out at " + Stamp(pause.Until)},
+			Payload: journal.PauseCleared{Reason: "it expired at " + Stamp(pause.Until)},
 		})
 	}
 	slices.SortFunc(events, func(a, b journal.Draft) int { return cmp.Compare(PauseKey(a.Subject), PauseKey(b.Subject)) })

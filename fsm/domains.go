@@ -71,16 +71,16 @@ type Taken struct {
 // Reason says so for people.
 func (t Taken) Reason() string {
 	if t.By == "" {
-		return "the action is not open, as far as EKCO knows, so it cannot be told whether another changes the same"
+		return "EKCO knows no such open action, so it cannot check whether another one changes the same"
 	}
 	if t.Step == "" {
-		return fmt.Sprintf("%s comes first: it waits to change %s too; this goes on after it", t.By, words(t.Domain))
+		return fmt.Sprintf("queued behind %s, which also waits to change %s", t.By, words(t.Domain))
 	}
 	if t.Rests != "" {
-		return fmt.Sprintf("%s changes %s (step %s) and does not continue automatically: %s; this goes on when that step has ended",
+		return fmt.Sprintf("%s changes %s (step %s) and does not continue automatically: %s; this continues when that step has ended",
 			t.By, words(t.Domain), t.Step, t.Rests)
 	}
-	return fmt.Sprintf("%s changes %s (step %s); this goes on when that step has ended", t.By, words(t.Domain), t.Step)
+	return fmt.Sprintf("%s changes %s (step %s); this continues when that step has ended", t.By, words(t.Domain), t.Step)
 }
 
 // rests says why an open action does not go on by itself, or returns "".

@@ -55,7 +55,7 @@ func TestWhoKeepsItsDomainsTriesAgainBeforeAnEarlierOneThatWaits(t *testing.T) {
 	c.wantIn(cutOver)
 	c.now = c.now.Add(time.Second)
 	c.end(cutOver)
-	c.wantOut(purge, "cut-over changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(purge, "cut-over changes the storage (step step-0); this continues when that step has ended")
 	c.wantIn(cutOver)
 	c.end(cutOver)
 	// What it does not have yet is as for everybody else.
@@ -70,7 +70,7 @@ func TestWhoWasLetInWaitsNoMore(t *testing.T) {
 	c.domains.Leave("second", "s")
 	c.wantClaim(true, "first", "s", "storage")
 	c.domains.Leave("second", "")
-	c.wantOut(third, "first changes the storage (step s); this goes on when that step has ended")
+	c.wantOut(third, "first changes the storage (step s); this continues when that step has ended")
 	c.domains.Began("first", "s") // and ended
 	c.wantCalled("third")
 	c.wantIn(third)

@@ -14,7 +14,7 @@ var (
 	// ErrRefused: policy does not admit the request; see [RefusedError].
 	ErrRefused = errors.New("refused")
 	// ErrNotRefused: what refused a request a moment ago does so no more.
-	ErrNotRefused = errors.New("what refused the request has just gone away; ask again")
+	ErrNotRefused = errors.New("the reason to refuse the request no longer applies; ask again")
 	// ErrUnknown: the journal knows no thing of the name.
 	ErrUnknown = errors.New("unknown")
 	// ErrAmbiguous: several things have the name.
@@ -52,7 +52,7 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("unknown %s %q: EKCO sees none of the name%s", e.Machine, e.Name, DidYouMean(e.Near))
+	return fmt.Sprintf("unknown %s %q: EKCO sees none with this name%s", e.Machine, e.Name, DidYouMean(e.Near))
 }
 
 // Is makes errors.Is(err, ErrUnknown) hold.

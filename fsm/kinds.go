@@ -82,5 +82,5 @@ func (s *State) MayAsk(kind journal.ActionKind) error {
 		}
 	}
 	slices.Sort(manual)
-	return &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("%q cannot be asked for, only %s", kind, strings.Join(manual, " or "))}
+	return &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("you cannot request %q, only %s", kind, strings.Join(manual, " or "))}
 }

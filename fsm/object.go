@@ -145,5 +145,5 @@ func (o Objects) Unknown(_ *State, name string) error {
 		names = append(names, subject.Kind+" "+subject.Name)
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%w: %q is none of %s, or it is not there", ErrUnknown, name, strings.Join(names, ", "))
+	return fmt.Errorf("%w: %q is not one of %s, or does not exist", ErrUnknown, name, strings.Join(names, ", "))
 }

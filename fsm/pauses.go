@@ -25,7 +25,7 @@ func PauseKey(subject journal.Subject) string {
 // and [ErrAmbiguous] for one that several things have.
 func Pause(s *State, now time.Time, word, reason string, after time.Duration, actor string) ([]journal.Draft, error) {
 	if after < 0 {
-		return nil, fmt.Errorf("pause for %s: want a time that is not negative", after)
+		return nil, fmt.Errorf("pause for %s: the time must not be negative", after)
 	}
 	subject, err := s.toPause(word)
 	if err != nil {

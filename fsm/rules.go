@@ -81,7 +81,7 @@ func firstRules() []Rule {
 			Reason: func(w *World, _ *Thing, _ *ActionKind) string {
 				return fmt.Sprintf("the Kubernetes API has not answered since %s, so what EKCO knows may be old", Stamp(w.API.LostAt))
 			},
-			Lifted: Always("EKCO goes on when it answers again"),
+			Lifted: Always("EKCO continues when it answers again"),
 		},
 		{
 			Name: RuleSettling, Cluster: true,
@@ -130,7 +130,7 @@ func lastRules() []Rule {
 			Reason: func(w *World, _ *Thing, k *ActionKind) string {
 				return fmt.Sprintf("%s is open, and %s", w.first[k.Name].ID, k.Turn)
 			},
-			Lifted: Always("EKCO goes on when it has ended"),
+			Lifted: Always("EKCO continues when it has ended"),
 		},
 		{
 			Name: RuleCooldown, Cluster: true, ToBegin: true,
@@ -148,7 +148,7 @@ func lastRules() []Rule {
 var unknownKind = Rule{
 	Name: RuleKind,
 	Reason: func(_ *World, t *Thing, k *ActionKind) string {
-		return fmt.Sprintf("the %s wants an action of kind %q, and this EKCO has none of that kind; it is a defect of EKCO", t.Machine(), k.Name)
+		return fmt.Sprintf("the %s needs an action of kind %q, which this EKCO does not know; this is a bug in EKCO", t.Machine(), k.Name)
 	},
 }
 
@@ -198,9 +198,9 @@ func SafeModeReason(s *State) string {
 func settlingReason(w *World) string {
 	at := w.settledAt()
 	if at.IsZero() {
-		return "no operator observes the cluster; EKCO goes on when one has started and watched for " + w.Policy.Settling.String()
+		return "no operator observes the cluster; EKCO continues when one has started and watched for " + w.Policy.Settling.String()
 	}
-	return fmt.Sprintf("EKCO watches the cluster again only since %s; it goes on at %s if nothing changes",
+	return fmt.Sprintf("EKCO has watched the cluster only since %s; it continues at %s if nothing changes",
 		Stamp(w.API.SettlingFrom), Stamp(at))
 }
 

@@ -15,7 +15,7 @@ import (
 
 // ErrOtherFold is returned for a snapshot that another fold made. The journal
 // must be replayed instead.
-var ErrOtherFold = errors.New("snapshot has another shape")
+var ErrOtherFold = errors.New("snapshot has another format")
 
 // NewState returns what is known of an empty journal, to an EKCO that can do what the
 // capabilities say.
@@ -110,7 +110,7 @@ func (s *State) read(body []byte) error {
 		case "things":
 			return members(decoder, func(of string) error { return s.readThings(decoder, of) })
 		}
-		return fmt.Errorf("%q is no part of a state", name)
+		return fmt.Errorf("unknown member %q", name)
 	})
 	if err != nil {
 		return err

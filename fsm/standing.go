@@ -27,7 +27,7 @@ func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) 
 	for _, capability := range capabilities {
 		for _, kind := range capability.Kinds {
 			if _, twice := standing[kind.Name]; twice {
-				return nil, fmt.Errorf("actions of kind %q are there twice; each kind belongs to one capability", kind.Name)
+				return nil, fmt.Errorf("actions of kind %q are defined twice; each kind belongs to one capability", kind.Name)
 			}
 			if err := cache.fits(&kind); err != nil {
 				return nil, err
@@ -69,15 +69,15 @@ func distinct(capabilities []Capability) error {
 // back then, without a word.
 func (c *cache) fits(kind *ActionKind) error {
 	if c.machines[kind.Machine] == nil {
-		return fmt.Errorf("actions of kind %q are about things of the machine %q, which there is not", kind.Name, kind.Machine)
+		return fmt.Errorf("actions of kind %q are about things of machine %q, which does not exist", kind.Name, kind.Machine)
 	}
 	for _, name := range kind.Rules {
 		if c.rule(name) == nil {
-			return fmt.Errorf("actions of kind %q obey the rule %q, which there is not", kind.Name, name)
+			return fmt.Errorf("actions of kind %q obey rule %q, which does not exist", kind.Name, name)
 		}
 	}
 	if (kind.Turn != "") != slices.Contains(kind.Rules, RuleOneAtATime) {
-		return fmt.Errorf("actions of kind %q obey %s or say so by their turn, and must do both", kind.Name, RuleOneAtATime)
+		return fmt.Errorf("actions of kind %q must have both rule %s and a Turn, or neither", kind.Name, RuleOneAtATime)
 	}
 	return nil
 }

@@ -93,8 +93,8 @@ func ActionTable() Table {
 			{actionRelease, Names(Held), string(Running), "no preflight holds it any more", nil},
 			{actionStall, Names(Requested, Running, Held, Cancelling), string(Stalled), "its retry budget is spent", nil},
 			{actionRetry, Names(Held, Stalled), string(Running), "an administrator gave it a new budget", nil},
-			{actionCancel, Names(Requested, Running, Held, Stalled), string(Cancelling), "it is to stop before its point of no return", nil},
-			{actionProceed, Names(Cancelling), string(Running), "the point of no return came before the cancel took hold", nil},
+			{actionCancel, Names(Requested, Running, Held, Stalled), string(Cancelling), "it was cancelled before its point of no return", nil},
+			{actionProceed, Names(Cancelling), string(Running), "it passed the point of no return before the cancel took effect", nil},
 			{actionEnd, Names(Requested, Running, Held, Stalled, Cancelling), string(Ended), "it is over", nil},
 		},
 	}

@@ -66,7 +66,7 @@ func judgeRequester(asked journal.CSR) *Verdict {
 	case asked.Signer != Signer:
 		return refuse("signer", "it is for signer %s, not for %s", asked.Signer, Signer)
 	case journal.KubeletOf(asked.Requester) == "":
-		return refuse("requester", "it was created by %s, which is no kubelet", asked.Requester)
+		return refuse("requester", "it was created by %s, which is not a kubelet", asked.Requester)
 	case !asked.OfNodes:
 		return refuse("group", "it was created by %s, which is not in group %s", asked.Requester, nodesGroup)
 	}

@@ -18,8 +18,8 @@ func Table() fsm.Table {
 		Transitions: []fsm.Transition{
 			{Event: "restart", From: fsm.Names(Unready, NodeLost, Ready), To: string(Restarting), When: "a restart-envoy action is open", Tells: tells("its pod is being replaced")},
 			{Event: "ready", From: fsm.Names(Unready, NodeLost, Restarting), To: string(Ready), When: "the pod is ready again, or is gone", Tells: tells("no pod of it is known to be unready")},
-			{Event: "node-lost", From: fsm.Names(Unready, Restarting), To: string(NodeLost), When: "the node is unreachable or not known", Tells: tells("its node is lost, and what is known of the pod is as old as that")},
-			{Event: "node-back", From: fsm.Names(NodeLost), To: string(Unready), When: "the node answers again", Tells: tells("its node answers again; the time that the pod is unready is counted from now on")},
+			{Event: "node-lost", From: fsm.Names(Unready, Restarting), To: string(NodeLost), When: "the node is unreachable or not known", Tells: tells("its node is lost, so what EKCO knows about the pod is outdated")},
+			{Event: "node-back", From: fsm.Names(NodeLost), To: string(Unready), When: "the node answers again", Tells: tells("its node answers again; the pod's unready time counts from now on")},
 			{Event: "stopped", From: fsm.Names(Restarting), To: string(Unready), When: "the action ended and the pod stays as it was: dry run, cancelled, abandoned", Tells: tells("the action ended and left the pod as it was")},
 			{Event: "unready", From: fsm.Names(Ready), To: string(Unready), When: "a pod is unready", Tells: toldUnready},
 		},

@@ -50,7 +50,7 @@ func asks(t *fsm.Thing, w *fsm.World) bool {
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
 	e := of(t)
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("pod %s runs and is not ready, as EKCO sees since %s; envoy_pods_not_ready_duration allows %s",
+		Reason: fmt.Sprintf("EKCO has seen pod %s run without being ready since %s; envoy_pods_not_ready_duration allows %s",
 			e.Pod, fsm.Stamp(e.SeenAt), policyOf(w.Policy).After),
 		Input: e.Pod,
 	}, t.FactsSeq
@@ -67,7 +67,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case t.GoneSeq != 0:
 		return fmt.Sprintf("pod %s is ready again, or is gone", asked)
 	case !of(t).Pod.Equal(asked):
-		return fmt.Sprintf("pod %s was ready, replaced or restarted meanwhile", asked)
+		return fmt.Sprintf("pod %s has since been ready, replaced or restarted", asked)
 	}
 	return ""
 }
@@ -75,6 +75,6 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 // Disputed implements [fsm.Machine]: nobody makes the pods unready on purpose.
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 	pod := of(t).Pod
-	return fmt.Sprintf("Envoy on %s becomes unready again each time that EKCO replaces its pod", pod.Node),
-		fmt.Sprintf("look at \"kubectl --namespace %s logs %s --container envoy\", and whether Contour's own pods are ready", pod.Namespace, pod.Name)
+	return fmt.Sprintf("Envoy on %s becomes unready again each time EKCO replaces its pod", pod.Node),
+		fmt.Sprintf("read \"kubectl --namespace %s logs %s --container envoy\", and check that Contour's own pods are ready", pod.Namespace, pod.Name)
 }

@@ -87,7 +87,7 @@ func ReadRequest(asked fsm.Request) (Request, error) {
 	r.Traces, _ = asked.Seen.(*Traces)
 	if len(asked.Input) > 0 {
 		if err := json.Unmarshal(asked.Input, &r.Input); err != nil {
-			return r, &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read what was said of the purge of node %s: %v", asked.Name, err)}
+			return r, &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read the input of the request to purge node %s: %v", asked.Name, err)}
 		}
 	}
 	return r, nil
@@ -119,7 +119,7 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admi
 	}
 	if request.UID != "" && request.UID != n.UID {
 		return refuse(n, request, RuleReplaced, fmt.Sprintf(
-			"the name means another node now (uid %s) than a moment ago (uid %s); look again, then ask again", n.UID, request.UID))
+			"the name now belongs to another node (uid %s) than the one you saw (uid %s); check it, then ask again", n.UID, request.UID))
 	}
 	open := openPurge(s, n.UID)
 	switch {
@@ -184,21 +184,21 @@ func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 func guardReason(n *Node, others, least int) string {
 	role := n.Facts.Role
 	if n.Ready() {
-		return fmt.Sprintf("the node is ready and one of %d ready %s nodes, and at least %d must stay; make it unready first, add another node, or use --force",
+		return fmt.Sprintf("the node is one of %d ready %s nodes, and at least %d must remain; make it unready first, add another node, or use --force",
 			others+1, role, least)
 	}
-	return fmt.Sprintf("the node comes and goes, %d other %s nodes are ready, and at least %d must stay; shut it down first, add another node, or use --force",
+	return fmt.Sprintf("the node is flapping, %d other %s nodes are ready, and at least %d must remain; shut it down first, add another node, or use --force",
 		others, role, least)
 }
 
 // admitOpen answers a request for a node whose purge is open.
 func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Request) (fsm.Admission, error) {
 	say := fsm.Resuming{
-		Retried: "its purge was asked for again",
+		Retried: "purge requested again",
 		Anew:    func() (fsm.Admission, error) { return admitNew(w, n, request) },
 	}
 	if request.otherRook(open, *policyOf(w)) {
-		say.Note = "; maintain_rook_storage_nodes as given now does not count for it: ask again when it has ended"
+		say.Note = "; the maintain_rook_storage_nodes given now does not apply to it: ask again when it has ended"
 	}
 	return w.AdmitOpen(n.Thing, open, request.Asked(), say)
 }

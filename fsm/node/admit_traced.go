@@ -34,7 +34,7 @@ func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fs
 	n.GoneAt, n.GoneReason = now, neverSeen
 	if request.UID != "" && request.UID != n.UID {
 		return refuse(n, request, RuleReplaced, fmt.Sprintf(
-			"of the node with uid %s nothing is known; what is left under its name may be another one's; look again, then ask again", request.UID))
+			"EKCO knows no node with uid %s; what is left under its name may belong to another node; check it, then ask again", request.UID))
 	}
 	if s.Journal.SafeMode() {
 		return refuse(n, request, fsm.RuleSafeMode, fsm.SafeModeReason(s))
@@ -80,12 +80,12 @@ func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Req
 	if request.Traces != nil && len(request.Traces.Found) > 0 && alias(s, request.Node) == nil {
 		admission, err := admitTraced(s, p, now, request)
 		if err == nil {
-			admission.Message = fmt.Sprintf("node %s (%s) is purged since %s, and EKCO saw no other of the name; what is left all the same: %s",
+			admission.Message = fmt.Sprintf("node %s (%s) was purged at %s, and EKCO has seen no other node with this name; what is left of it: %s",
 				n.Name, identity(n), fsm.Stamp(n.Since), strings.Join(request.Traces.Found, "; "))
 		}
 		return admission, err
 	}
-	message := fmt.Sprintf("node %s (%s) is purged already, since %s", n.Name, identity(n), fsm.Stamp(n.Since))
+	message := fmt.Sprintf("node %s (%s) was purged already, at %s", n.Name, identity(n), fsm.Stamp(n.Since))
 	if looked := request.Traces; looked != nil {
 		message += looked.nothing()
 	}
@@ -97,7 +97,7 @@ func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Req
 func (t Traces) nothing() string {
 	text := ""
 	if len(t.Places) > 0 {
-		text = "; EKCO looked again just now, and found no trace of it in " + strings.Join(t.Places, " or ")
+		text = "; EKCO searched again just now, and found no trace of it in " + strings.Join(t.Places, " or ")
 	}
 	for _, doubt := range t.Doubts {
 		text += "; " + doubt

@@ -26,11 +26,11 @@ type UnknownNodeError struct {
 func (e *UnknownNodeError) Error() string {
 	text := fmt.Sprintf("unknown node %q: ", e.Name)
 	if e.Alias != "" {
-		return text + fmt.Sprintf("it is the hostname of node %s, or cannot be told from it in Ceph", e.Alias) + fsm.DidYouMean(e.Near)
+		return text + fmt.Sprintf("it is the hostname of node %s, or looks the same in Ceph", e.Alias) + fsm.DidYouMean(e.Near)
 	}
 	text += "neither the cluster nor the journal has it"
 	if len(e.Places) > 0 {
-		text += ", and no trace of it was found in " + strings.Join(e.Places, " or ")
+		text += ", and EKCO found no trace of it in " + strings.Join(e.Places, " or ")
 	}
 	for _, doubt := range e.Doubts {
 		text += "; " + doubt

@@ -10,7 +10,7 @@ import (
 func foldObserved(s *fsm.State, e journal.Event, p *journal.NodeObserved) {
 	s.Changed(Machine)
 	if e.Subject.UID == "" || e.Subject.Name == "" || journal.IsTraced(e.Subject.UID) {
-		s.Problem(e, "a node without name, or without a uid of its own")
+		s.Problem(e, "the node has no name, or no uid of a Node object")
 		return
 	}
 	n := Of(s, e.Subject.UID)
@@ -83,13 +83,13 @@ func foldGone(s *fsm.State, e journal.Event, p *journal.NodeGone) {
 	s.Changed(Machine)
 	n := Of(s, e.Subject.UID)
 	if n == nil {
-		s.Problem(e, "no such node is known")
+		s.Problem(e, "unknown node")
 		return
 	}
 	reason := p.Reason
 	if n.GoneAt.IsZero() && n.FactsSeq < s.Journal.LostSeq {
 		n.GoneUnseen = true
-		reason += "; it is not known by whom: the journal lost some of what happened"
+		reason += "; EKCO does not know by whom, because the journal lost events"
 	}
 	n.gone(e, reason)
 }
@@ -98,7 +98,7 @@ func foldTransition(s *fsm.State, e journal.Event, p *journal.NodeTransitioned) 
 	s.Changed(Machine)
 	n := Of(s, e.Subject.UID)
 	if n == nil {
-		s.Problem(e, "no such node is known")
+		s.Problem(e, "unknown node")
 		return
 	}
 	if !s.Enter(e, n.Thing, journal.ThingTransitioned{Machine: Machine, From: p.From, To: p.To, Event: p.Event, Reason: p.Reason, Since: p.Since}) {
@@ -127,10 +127,10 @@ func foldTerminating(s *fsm.State, e journal.Event, p *journal.PodTerminating) {
 	n := Of(s, p.NodeUID)
 	switch {
 	case n == nil:
-		s.Problem(e, "its node (uid %q) is not known", p.NodeUID)
+		s.Problem(e, "unknown node (uid %q)", p.NodeUID)
 		return
 	case e.Subject.UID == "" || p.DeletionTimestamp.IsZero():
-		s.Problem(e, "a terminating pod without uid or deletion timestamp")
+		s.Problem(e, "the terminating pod has no uid or no deletion timestamp")
 		return
 	case n.finished():
 		return

@@ -14,10 +14,10 @@ func foldTraced(s *fsm.State, e journal.Event) {
 	former := Of(s, e.Subject.UID)
 	switch {
 	case e.Subject.Name == "" || e.Subject.UID != journal.TracedUID(e.Subject.Name):
-		s.Problem(e, "%q is not the uid of a traced node", e.Subject.UID)
+		s.Problem(e, "%q is not the uid of a node that EKCO never saw", e.Subject.UID)
 		return
 	case former != nil && (!former.finished() || s.HasOpen(former.UID)):
-		s.Problem(e, "the node is traced already")
+		s.Problem(e, "the node is known already")
 		return
 	case former != nil:
 		s.Remove(former.UID)

@@ -20,7 +20,7 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 	case rec.PastNoReturn, rec.Unreadable != "":
 		return ""
 	case n.ReplacedBy != "":
-		return "another node has the name now, with uid " + n.ReplacedBy
+		return "the name now belongs to another node, with uid " + n.ReplacedBy
 	case !n.GoneAt.IsZero() && manualPurge:
 		return "" // what is left of the node must go too
 	case !n.GoneAt.IsZero():
@@ -28,9 +28,9 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 	case !ofLoss, !n.Observed(), journal.PurgeInputOf(rec.Request).Live:
 		return ""
 	case n.Facts.Flapping:
-		return "the node comes and goes"
+		return "the node is flapping"
 	case !n.UnreachableSince.IsZero() && slices.Contains(n.Outlived, rec.ID):
-		return "the node was back meanwhile, and the time since it was lost is counted from now on"
+		return "the node was back in between; the time since its loss counts from now on"
 	case !n.UnreachableSince.IsZero():
 		return ""
 	}
@@ -156,5 +156,5 @@ func goneReason(n *Node) string {
 	if n.ReplacedBy != "" || n.GoneUnseen {
 		return n.GoneReason
 	}
-	return "deleted by somebody else: " + n.GoneReason
+	return "not deleted by EKCO: " + n.GoneReason
 }

@@ -70,7 +70,7 @@ func rules() []fsm.Rule {
 			Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return purgeTried(w, of(t)) },
 			Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
 				last := of(t).lastPurge()
-				return fmt.Sprintf("%s ended as %s; EKCO purges the node automatically only after it was healthy in between, or at once with \"ekco purge-node %s\"",
+				return fmt.Sprintf("%s ended as %s; EKCO purges the node automatically only after it was healthy again; to purge it now: ekco purge-node %s",
 					last.Action, last.Outcome, t.Name)
 			},
 		},
@@ -88,7 +88,7 @@ func purgeTried(w *fsm.World, n *Node) bool {
 // goesOnWhen says how many more nodes EKCO waits for.
 func goesOnWhen(more int, isSo, areSo string) string {
 	if more == 1 {
-		return "EKCO goes on when 1 more node " + isSo
+		return "EKCO continues when 1 more node " + isSo
 	}
-	return fmt.Sprintf("EKCO goes on when %d more nodes %s", more, areSo)
+	return fmt.Sprintf("EKCO continues when %d more nodes %s", more, areSo)
 }

@@ -23,7 +23,7 @@ func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "A node", OwnFacts: true,
 		About: "Its identity is the UID: a Node of the same name with another UID is another machine.\n" +
-			"A node that EKCO never saw has none; `traced:` and its name stand for it.",
+			"A node that EKCO never saw has `traced:` and its name instead.",
 		Initial: string(Healthy), Finals: []string{string(Purged)}, Over: fsm.Names(Purged, Gone),
 		Entrances: []fsm.Entrance{
 			{Event: eventAdopted, To: string(Unknown), When: "an action is adopted for a node that the journal does not know"},

@@ -79,7 +79,7 @@ func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 		})
 	}
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("the node is unreachable since %s and %d of its pods are terminating for too long",
+		Reason: fmt.Sprintf("the node has been unreachable since %s and %d of its pods have been terminating for too long",
 			fsm.Stamp(n.UnreachableSince), len(due)),
 		Input: input,
 	}, cause
@@ -98,7 +98,7 @@ func isPurge(rec *journal.ActionRecord) bool { return rec.Kind == journal.Action
 
 func requestPurge(n *Node) (journal.ActionRequested, uint64) {
 	return journal.ActionRequested{
-		Reason: "the node is unreachable since " + fsm.Stamp(n.UnreachableSince),
+		Reason: "the node has been unreachable since " + fsm.Stamp(n.UnreachableSince),
 		Input:  journal.PurgeInput{Node: n.lastFacts()},
 	}, n.FactsSeq
 }

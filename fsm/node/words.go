@@ -28,11 +28,11 @@ var Words = words.Component{
 		{
 			Type: journal.TypeNodeTraced, Tone: words.Doubtful,
 			Sentence: words.Of(func(e journal.Event, p *journal.NodeTraced) string {
-				return fmt.Sprintf("%s asked for %s, which EKCO never saw; what is left of it: %s",
+				return fmt.Sprintf("%s asked to purge %s, which EKCO never saw; what is left of it: %s",
 					e.Actor, words.Object(e.Subject), strings.Join(slices.Concat(p.Found, p.Doubts), "; "))
 			}),
 			Log: words.Of(func(e journal.Event, p *journal.NodeTraced) words.Line {
-				return words.Warn("asked for a node that EKCO never saw", "by", e.Actor, "found", p.Found, "doubts", p.Doubts)
+				return words.Warn("purge of a node that EKCO never saw", "by", e.Actor, "found", p.Found, "doubts", p.Doubts)
 			}),
 		},
 		{
@@ -45,7 +45,7 @@ var Words = words.Component{
 		},
 		{Type: journal.TypePodTerminating, Tone: words.Faint, Sentence: words.Of(terminating)},
 		{Type: journal.TypePodGone, Tone: words.Faint, Sentence: words.Of(func(e journal.Event, _ *journal.PodGone) string {
-			return fmt.Sprintf("%s on node %s is gone, or its node is back", words.Object(e.Subject), e.Subject.Node)
+			return fmt.Sprintf("EKCO no longer tracks %s on node %s: the pod is gone or the node is back", words.Object(e.Subject), e.Subject.Node)
 		})},
 	},
 }
@@ -91,7 +91,7 @@ func terminating(e journal.Event, p *journal.PodTerminating) string {
 func observed(p *journal.NodeObserved) string {
 	text := "is " + condition(p.NodeFacts)
 	if p.Flapping {
-		text = "comes and goes; recorded again when it stays, or stays away" + exclusion(p.NodeFacts)
+		text = "is flapping; EKCO records it again when it is stable" + exclusion(p.NodeFacts)
 	}
 	if p.Flaps > 0 {
 		text += fmt.Sprintf(", after it was lost %d times", p.Flaps)
@@ -120,7 +120,7 @@ func condition(f journal.NodeFacts) string {
 
 func exclusion(f journal.NodeFacts) string {
 	if f.Excluded {
-		return "; excluded from EKCO's care by its label"
+		return "; excluded from EKCO's actions by its label"
 	}
 	return ""
 }

@@ -89,12 +89,12 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 	case !journal.HasRookPools(of):
 		return ""
 	case !p.has(of):
-		return "it is not among the pools of the configuration any more"
+		return "the configuration no longer has this pool"
 	}
 	said, _ := saidByCeph(w)
 	for place, number := range change.Numbers {
 		if keeps, pool := most(said, of, change.Names, place); keeps > number.To {
-			return fmt.Sprintf("Ceph keeps pool %s in %s, which Rook would lower to %d", pool, copies(keeps), number.To)
+			return fmt.Sprintf("Ceph keeps %s of pool %s, and Rook would lower that to %d", copies(keeps), pool, number.To)
 		}
 		if most := max(p.MinCopies, p.MaxCopies); number.To > most {
 			return fmt.Sprintf("%s must be %d at most", journal.RookNumberName(place), most)
@@ -106,7 +106,7 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 // lacksHosts says that there are fewer hosts than the change needs, or "".
 func lacksHosts(change journal.RookChange, w *fsm.World) string {
 	if count, known := hosts(w); known && count < change.Hosts {
-		return fmt.Sprintf("%s, and %d are needed", running(count), change.Hosts)
+		return fmt.Sprintf("%s, but it needs %d", running(count), change.Hosts)
 	}
 	return ""
 }

@@ -30,7 +30,7 @@ func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
 		return lines
 	}
 	if idle := without(said.Occupied, facts.Hosts); len(idle) > 0 {
-		lines = append(lines, "hosts with OSDs of which none is up and in: "+some(idle))
+		lines = append(lines, "hosts whose OSDs are all down or out: "+some(idle))
 	}
 	if said.Version != "" {
 		lines = append(lines, "Ceph "+said.Version)
@@ -56,7 +56,7 @@ func clusterDetails(facts journal.RookFacts, w *fsm.World) (lines []string) {
 	}
 	lines = append(lines, stored(facts.Storage))
 	if without := withoutOSD(facts.Storage, w); len(without) > 0 {
-		lines = append(lines, "listed, and without an OSD: "+some(without)+" (it takes a disk that Rook may use, and some minutes)")
+		lines = append(lines, "listed, but without an OSD: "+some(without)+" (Rook needs a free disk there, and some minutes)")
 	}
 	return lines
 }
@@ -86,11 +86,11 @@ func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
 	for _, place := range slices.Sorted(maps.Keys(now.Numbers)) {
 		line := fmt.Sprintf("%s: Rook is asked for %d", journal.RookNumberName(place), now.Numbers[place])
 		if now.Numbers[place] == 0 {
-			line = journal.RookNumberName(place) + ": not set, and Rook has one"
+			line = journal.RookNumberName(place) + ": not set, so Rook uses 1"
 		}
 		for _, pool := range madeOf(said, t.Subject, now.Names, place) {
 			if pool.Size != now.Numbers[place] {
-				line += fmt.Sprintf(", Ceph keeps %s in %s", pool.Name, copies(pool.Size))
+				line += fmt.Sprintf(", Ceph keeps %s of %s", copies(pool.Size), pool.Name)
 			}
 		}
 		if shall := shallBe(t, place, w); shall != now.Numbers[place] {
@@ -166,7 +166,7 @@ func refused(t *fsm.Thing, asked wish, w *fsm.World) string {
 	}
 	due, _ := again(t, asked, w.Policy)
 	if due = later(due, asked.due); w.Now.Before(due) && !isOpen(t, asked.kind, w) {
-		return "EKCO asks for " + asked.to + " at " + fsm.Stamp(due) + " if it is wanted still"
+		return "EKCO sets " + asked.to + " at " + fsm.Stamp(due) + " if that is still needed"
 	}
 	return ""
 }
@@ -177,7 +177,7 @@ func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
 		facts := of(t).Facts
 		tell(fsm.Measure{Name: "rook_storage_hosts", Help: "Hosts with OSDs that are up and in.", Value: float64(len(facts.Hosts))})
 		if facts.Ceph != nil {
-			tell(fsm.Measure{Name: "rook_ceph_health", Help: "Ceph's opinion of itself: 0 is HEALTH_OK, 1 HEALTH_WARN, 2 HEALTH_ERR.", Value: gravity(facts.Ceph.Health)})
+			tell(fsm.Measure{Name: "rook_ceph_health", Help: "Ceph's health: 0 is HEALTH_OK, 1 HEALTH_WARN, 2 HEALTH_ERR or unknown.", Value: gravity(facts.Ceph.Health)})
 			for _, pool := range facts.Ceph.Pools {
 				tell(fsm.Measure{Name: "rook_pool_size_present", Help: "Copies that Ceph keeps of the data in a pool.", Label: "pool", Of: pool.Name, Value: float64(pool.Size)})
 				if shall, is := poolShallBe(pool, facts, w); is {

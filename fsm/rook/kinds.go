@@ -32,7 +32,7 @@ func kinds() []fsm.ActionKind {
 		kind(journal.ActionAddStorageNodes, "add-storage-nodes", RuleStorageHostsNamed),
 		kind(journal.ActionRaiseCopies, "raise-copies", RulePurgeOpen, RuleCephRoom),
 		kind(journal.ActionAddCephDaemons, "add-ceph-daemons", RulePurgeOpen),
-		oneAtATime(kind(journal.ActionLowerCopies, "lower-copies", RuleHostMayReturn), "the copies of one pool are lowered at a time"),
+		oneAtATime(kind(journal.ActionLowerCopies, "lower-copies", RuleHostMayReturn), "only one pool's copies are lowered at a time"),
 		kind(journal.ActionSetCephPools, "set-ceph-pools", RulePurgeOpen, RuleHostMayReturn, RuleCephRoom),
 	}
 }
@@ -64,9 +64,9 @@ func rules() []fsm.Rule {
 		},
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
 			now, _ := cluster(w)
-			return now.Unversioned + ", and what EKCO may change of Rook depends on it"
+			return now.Unversioned + ", and what EKCO may change depends on Rook's version"
 		},
-		Lifted: fsm.Always("EKCO goes on when the tag is a version"),
+		Lifted: fsm.Always("EKCO continues when the tag is a version"),
 	}, {
 		Name: RuleStorageHostsNamed, Cluster: true,
 		Refuses: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) bool {
@@ -74,18 +74,18 @@ func rules() []fsm.Rule {
 			return there && now.Storage != nil && now.Storage.AllNodes && unnamed(w) != ""
 		},
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
-			return "Ceph uses all nodes, and EKCO does not put a list in their place that may leave out a host with OSDs, which Rook might remove: " + unnamed(w)
+			return "Ceph uses all nodes, and a list might leave out a host with OSDs, which Rook could then remove: " + unnamed(w)
 		},
-		Lifted: fsm.Always("EKCO lists the nodes when each host with OSDs is one; ekco purge-node removes what a lost node left in Ceph"),
+		Lifted: fsm.Always("EKCO lists the nodes when each host with OSDs is a node; ekco purge-node removes what a lost node left in Ceph"),
 	}, {
 		Name: RuleCephRoom, Cluster: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool {
 			return len(shortOfRoom(w)) > 0 && takesRoom(t, kind, w)
 		},
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
-			return "Ceph says that it is short of room (" + strings.Join(shortOfRoom(w), ", ") + "), and more copies would take more of it"
+			return "Ceph reports too little free space (" + strings.Join(shortOfRoom(w), ", ") + "), and more copies need space"
 		},
-		Lifted: fsm.Always("EKCO goes on when Ceph has room again: add disks, or delete data"),
+		Lifted: fsm.Always("EKCO continues when Ceph has space again: add disks, or delete data"),
 	}, {
 		// What has begun goes on: to leave it half done helps nobody.
 		Name: RulePurgeOpen, Cluster: true, ToBegin: true,
@@ -93,16 +93,16 @@ func rules() []fsm.Rule {
 			return purging(w) != "" && !goesOnInAPurge(t, kind, w)
 		},
 		Reason: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
-			return "node " + purging(w) + " is being purged, and until it is gone nobody knows how many hosts there will be"
+			return "node " + purging(w) + " is being purged, and EKCO knows how many hosts remain only after that"
 		},
-		Lifted: fsm.Always("EKCO goes on when the purge has ended"),
+		Lifted: fsm.Always("EKCO continues when the purge has ended"),
 	}, {
 		Name: RuleHostMayReturn, ToBegin: true,
 		Refuses: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) bool { return len(kept(t, kind, w)) > 0 },
 		Reason: func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) string {
-			return mayReturn(kept(t, kind, w)) + ", so that the copies would be made again"
+			return mayReturn(kept(t, kind, w)) + ", and would need the copies again"
 		},
-		Lifted: fsm.Always("EKCO goes on then, and at once when the node is purged or Ceph may not use it any more"),
+		Lifted: fsm.Always("EKCO continues then, or as soon as the node is purged or Ceph may no longer use it"),
 		Until:  func(w *fsm.World, t *fsm.Thing, kind *fsm.ActionKind) time.Time { return until(kept(t, kind, w)) },
 	}}
 }

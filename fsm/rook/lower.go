@@ -236,9 +236,9 @@ func mayReturn(kept []left) string {
 		names[i] = l.Host
 	}
 	if len(names) == 1 {
-		return "host " + names[0] + " has left the CRUSH map as well, but its Node is there: until " + fsm.Stamp(until(kept)) + " it may come back"
+		return "host " + names[0] + " has left the CRUSH map too, but its Node still exists: it may come back until " + fsm.Stamp(until(kept))
 	}
-	return "hosts " + strings.Join(names, ", ") + " have left the CRUSH map as well, but their Nodes are there: until " + fsm.Stamp(until(kept)) + " they may come back"
+	return "hosts " + strings.Join(names, ", ") + " have left the CRUSH map too, but their Nodes still exist: they may come back until " + fsm.Stamp(until(kept))
 }
 
 func later(a, b time.Time) time.Time {
@@ -280,13 +280,13 @@ func outdatedLowering(t *fsm.Thing, change journal.RookChange, w *fsm.World) str
 	asked, is := wishFewer(t, w)
 	switch {
 	case !policyOf(w).has(t.Subject):
-		return "it is not among the pools of the configuration any more"
+		return "the configuration no longer has this pool"
 	case !is:
-		return "no host is gone any more for which it had too many copies, each on another host"
+		return "it no longer has too many copies for the hosts that are left"
 	case len(asked.kept) > 0:
 		return mayReturn(asked.kept)
 	case asked.to != change.To():
-		return "what is wanted now is " + asked.to
+		return "EKCO now wants " + asked.to
 	}
 	return ""
 }

@@ -343,11 +343,11 @@ func TestWhereRookLeavesPoolsAsTheyAreTheyAreLoweredByCommand(t *testing.T) {
 func TestTheDetailsSayInHowManyCopiesAPoolIsToEnd(t *testing.T) {
 	w := shrunk(t, limits, "a", "b")
 	w.pools(shared, 2, map[string]int{metadataSize: 3})
-	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps replicapool in 1 copy, EKCO wants 2",
-		"waits: EKCO asks for replicated.size 2 at 2026-03-01T12:01:30Z if it is wanted still")
-	w.says(shared, "metadataPool.replicated.size: Rook is asked for 3, Ceph keeps rook-shared-fs-metadata in 1 copy") // somebody set it since
+	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps 1 copy of replicapool, EKCO wants 2",
+		"waits: EKCO sets replicated.size 2 at 2026-03-01T12:01:30Z if that is still needed")
+	w.says(shared, "metadataPool.replicated.size: Rook is asked for 3, Ceph keeps 1 copy of rook-shared-fs-metadata") // somebody set it since
 	w.P = w.P.With(Machine, Policy{Off: "off", MinCopies: 1, MaxCopies: 3, Pools: configured})
-	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps replicapool in 1 copy")
+	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps 1 copy of replicapool")
 }
 
 // withoutDisks are four hosts with three copies, of which d has lost its disks and keeps its Node,
@@ -370,7 +370,7 @@ func TestAHostThatMayReturnIsWaitedForADayAndSaysSo(t *testing.T) {
 	w := withoutDisks(t, limits)
 	w.quiet(pool)
 	rule, reason := w.refused()
-	if rule != RuleHostMayReturn || !strings.HasPrefix(reason, "host d.local has left the CRUSH map as well, but its Node is there: until ") || w.state(pool) != Behind {
+	if rule != RuleHostMayReturn || !strings.HasPrefix(reason, "host d.local has left the CRUSH map too") || w.state(pool) != Behind {
 		t.Fatalf("it is %s, and refused by %s: %s", w.state(pool), rule, reason)
 	}
 	if lines := w.details(pool); !slices.Contains(lines, "waits: "+reason) || !strings.HasSuffix(lines[0], "EKCO wants 2") {

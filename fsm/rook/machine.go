@@ -145,7 +145,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case change.Lacks(now) == "":
 		return "nothing is left to change"
 	case change.Moved(now) != "":
-		return "somebody else changed it: " + change.Moved(now)
+		return "another client changed it: " + change.Moved(now)
 	}
 	return ""
 }
@@ -161,7 +161,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	case begun(rec):
 		return purgedSince(change, w)
 	case !looksAfter(w):
-		return "there is no CephCluster of EKCO's any more: it is gone, being deleted, or of a Ceph that runs elsewhere"
+		return "EKCO has no CephCluster to manage any more: it is gone, is being deleted, or uses an external Ceph"
 	case rec.Kind == journal.ActionLowerCopies:
 		return outdatedLowering(t, change, w)
 	}
@@ -170,7 +170,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	}
 	for _, wish := range wishes(t, w) {
 		if wish.kind == rec.Kind && rec.Request.Change != nil && wish.to != rec.Request.Change.To {
-			return "what is wanted now is " + wish.to
+			return "EKCO now wants " + wish.to
 		}
 	}
 	return ""

@@ -28,11 +28,11 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if len(missing) == 0 {
 		return wish{}, false
 	}
-	asked.why = readyNodes(missing) + " and not listed, so that Ceph does not use " + map[bool]string{true: "it", false: "them"}[len(missing) == 1]
+	asked.why = readyNodes(missing) + " but not listed, so Ceph does not use " + map[bool]string{true: "it", false: "them"}[len(missing) == 1]
 	asked.to, asked.parts = names(missing), parts(missing)
 	asked.change = journal.RookChange{Nodes: missing, Label: p.label(), Whole: storage.AllNodes}
 	if storage.AllNodes {
-		asked.why = "Ceph uses whatever nodes there are, and should use those that are listed; " + readyNodes(missing)
+		asked.why = "Ceph uses all nodes, and should use only listed ones; " + readyNodes(missing)
 		asked.change.Nodes = slices.Concat(missing, occupiedNodes(missing, w))
 		asked.to, asked.parts = names(asked.change.Nodes), nil
 	}
@@ -152,15 +152,15 @@ func machinesOf(w *fsm.World) map[string]*fsm.Thing {
 func unnamed(w *fsm.World) string {
 	said, _ := saidByCeph(w)
 	if said == nil {
-		return "nobody knows yet which hosts have some: Ceph has not answered"
+		return "Ceph has not reported yet which hosts have OSDs"
 	}
 	machines := machinesOf(w)
 	for _, host := range said.Occupied {
 		switch t := machines[journal.CrushName(host)]; {
 		case t == nil:
-			return "host " + host + " has some, and is no node of the cluster"
+			return "host " + host + " has OSDs, but is not a node of the cluster"
 		case isPurged(t, w):
-			return "node " + t.Name + " has some, and is being purged"
+			return "node " + t.Name + " has OSDs, and is being purged"
 		}
 	}
 	return ""
@@ -212,7 +212,7 @@ func purgedSince(change journal.RookChange, w *fsm.World) string {
 func outdatedNodes(change journal.RookChange, w *fsm.World) string {
 	p := policyOf(w)
 	if len(change.Nodes) > 0 && p.UserManaged {
-		return "the list of storage nodes is somebody else's: rook_storage_nodes is set"
+		return "an administrator manages the list of storage nodes: rook_storage_nodes is set"
 	}
 	for _, node := range change.Nodes {
 		switch t := w.Things[node.UID]; {
@@ -221,7 +221,7 @@ func outdatedNodes(change journal.RookChange, w *fsm.World) string {
 		case isPurged(t, w):
 			return "node " + node.Name + " is being purged"
 		case !stores(t, p) && !node.Occupied:
-			return fmt.Sprintf("node %s has no label %s=%s any more", node.Name, p.Label, p.Value)
+			return fmt.Sprintf("node %s no longer has label %s=%s", node.Name, p.Label, p.Value)
 		}
 	}
 	return ""

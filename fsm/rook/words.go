@@ -62,7 +62,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if len(asked) == 0 {
 		asked = []string{"nothing that EKCO changes"}
 	}
-	return fmt.Sprintf("%s is asked for %s", words.Object(e.Subject), strings.Join(asked, ", "))
+	return fmt.Sprintf("%s asks Rook for %s", words.Object(e.Subject), strings.Join(asked, ", "))
 }
 
 // stored says which nodes Ceph may use.
@@ -71,7 +71,7 @@ func stored(storage *journal.RookStorage) string {
 	case storage.AllNodes:
 		return "storage on all nodes"
 	case storage.Claims:
-		return "storage on claims"
+		return "storage on PersistentVolumeClaims"
 	case len(storage.Nodes) == 0:
 		return "storage on no node"
 	}

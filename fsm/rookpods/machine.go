@@ -45,9 +45,9 @@ func rules() []fsm.Rule {
 		Name:    RuleCSIVersion,
 		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return now(t).Unversioned != "" },
 		Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
-			return now(t).Unversioned + ", and only a Rook from 1.9 on reads the resources of its CSI pods"
+			return now(t).Unversioned + ", and only Rook 1.9 or later applies these resources to its CSI pods"
 		},
-		Lifted: fsm.Always("EKCO goes on when the tag is a version"),
+		Lifted: fsm.Always("EKCO continues when the tag is a version"),
 	}}
 }
 
@@ -69,9 +69,9 @@ func (m machine) Table() fsm.Table {
 			"UID after `mds-of-`; and, if `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes call for", Tells: m.Tells("it differs from what the settings and the number of nodes call for")},
+			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Tells: m.Tells("it differs from what the settings and the number of nodes require")},
 			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: m.Tells("it is being changed")},
-			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: m.Tells("nothing is to be changed about it")},
+			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: m.Tells("it needs no change")},
 			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "the object is deleted, or the settings exclude it", Tells: m.TellsLost},
 			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Tells: m.Tells("it is back")},
 		},
@@ -147,9 +147,9 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	class := policy(w.PolicyOf(Machine)).Class
 	switch {
 	case present < input.Nodes:
-		return fmt.Sprintf("%d nodes are needed, and there are %d", input.Nodes, present)
+		return fmt.Sprintf("it needs %d nodes, but there are %d", input.Nodes, present)
 	case input.Class != "" && input.Class != class:
-		return "rook_priority_class is " + class + " now"
+		return "rook_priority_class is now " + class
 	}
 	return ""
 }

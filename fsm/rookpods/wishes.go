@@ -64,7 +64,7 @@ func wishMDS(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}
 	return wish{
 		input:  journal.RookPodsInput{Nodes: nodesForMDS},
-		why:    fmt.Sprintf("%d nodes are ready, and the MDS are placed as kURL does on a single one, so that both may be lost with one host", ready),
+		why:    fmt.Sprintf("%d nodes are ready, but the MDS are placed as on a single node, so both may be lost with one host", ready),
 		change: journal.Change{Key: "placement", Field: "the placement of the MDS of " + filesystem(t.Subject), From: "that for a single node", To: "different hosts"},
 	}, true
 }
@@ -82,7 +82,7 @@ func wishPriority(t *fsm.Thing, w *fsm.World, class string) (wish, bool) {
 	}
 	return wish{
 		input:  journal.RookPodsInput{Class: class, Daemon: facts.Daemon},
-		why:    fmt.Sprintf("rook_priority_class is %s, and its pods have none", class),
+		why:    fmt.Sprintf("rook_priority_class is %s, but its pods have no priority class", class),
 		change: journal.Change{Key: "priority", Field: "the priority class of " + t.Kind + " " + t.Name, To: class},
 	}, true
 }

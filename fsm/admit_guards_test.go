@@ -206,7 +206,7 @@ func TestAMachineCompletesWhatAPersonAsksForAndAFirmRuleOfOthersIsNoneOfItsKinds
 	of := lamps()
 	of.Machine, of.Kinds[0].Manual = dimmed{}, true
 	of.Rules = append(of.Rules, Rule{
-		Name: "Sunday", Firm: true, Refuses: func(*World, *Thing, *ActionKind) bool { return true },
+		Name: "Sunday", Mandatory: true, Refuses: func(*World, *Thing, *ActionKind) bool { return true },
 		Reason: func(*World, *Thing, *ActionKind) string { return "it is Sunday" },
 	})
 	h.s = NewState(of)

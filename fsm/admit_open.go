@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// OpenOf returns the open action of the kind about the thing of the key, or nil; one
-// that is being cancelled only if there is no other.
+// OpenOf returns the open action of this kind about the thing with this key, or nil. It returns one that is being
+// cancelled only if there is no other.
 func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecord {
 	var found *journal.ActionRecord
 	for _, rec := range s.Actions {
@@ -23,17 +23,17 @@ func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecor
 	return found
 }
 
-// Resuming is what a machine has to say about a request for what is open.
+// Resuming is a machine's part of the answer to a request for an action that is open.
 type Resuming struct {
-	// Note is added to the message that says who asked for it.
+	// Note is added to the message that names who requested it.
 	Note string
-	// Retried is why one that stalled gets a new budget, for the record.
+	// Retried is the recorded reason for a new retry budget, if the action had stalled.
 	Retried string
-	// Anew admits an action in the place of the open one.
+	// Anew admits a new action that replaces the open one.
 	Anew func() (Admission, error)
 }
 
-// orCancel is the advice to cancel an action that is in the way, as long as it can be.
+// orCancel is the advice to cancel the open action, "" past its point of no return.
 func orCancel(open *journal.ActionRecord) string {
 	if open.PastNoReturn {
 		return ""
@@ -41,7 +41,7 @@ func orCancel(open *journal.ActionRecord) string {
 	return fmt.Sprintf(", or run \"ekco cancel %s\" first", open.ID)
 }
 
-// AdmitOpen answers a request for what the open action does already.
+// AdmitOpen answers a request for what an open action already does.
 func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, say Resuming) (Admission, error) {
 	dryRun := request.DryRun || w.Policy.DryRun
 	switch {
@@ -64,7 +64,7 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 			Payload: journal.ActionRetried{Reason: say.Retried},
 		})
 	}
-	// That a stalled one has a new budget says who asked, but not that a person is behind it.
+	// The event of a retry names the actor, but a join also makes the action one by a person.
 	if request.Actor != open.RequestedBy && (open.Stalled == nil || !open.ByPerson()) {
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionJoined, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
@@ -75,9 +75,8 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 	return answer, nil
 }
 
-// takesOver reports whether a person's request replaces the open action: EKCO
-// asked for that one by itself, policy holds it, and nothing of it is done. A
-// person may go on where policy holds EKCO.
+// takesOver reports whether a person's request replaces the open action: EKCO requested that one itself, policy holds
+// it, and none of its steps has begun. Policy that holds EKCO need not hold a person.
 func takesOver(open *journal.ActionRecord) bool {
 	return !open.Request.Manual && open.Status == Held && len(open.Steps) == 0 && open.Unreadable == ""
 }

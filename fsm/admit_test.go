@@ -17,7 +17,7 @@ import (
 func manual(t *testing.T) *house {
 	h := newHouse(t)
 	lamps := lamps()
-	lamps.Kinds[0].Manual, lamps.Rules[0].Firm = true, true
+	lamps.Kinds[0].Manual, lamps.Rules[0].Mandatory = true, true
 	h.s = NewState(lamps)
 	h.write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "1"}})
 	for _, name := range []string{"hall", "yard", "window"} {

@@ -7,18 +7,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Terms are those on which the steps of a kind of action run.
+// Terms are the rules and domains of a kind's steps.
 type Terms struct {
-	// Rules are asked again before each step of what EKCO began by itself: those that
-	// the kind lists, but for the ones that are only about beginning.
+	// Rules are checked again before each step of an action that EKCO began: those of the kind without [Rule.ToBegin].
 	Rules []string
 	// Domains are what its steps may take.
 	Domains []string
 }
 
-// Standing returns the terms of each kind of action. It returns an error for a kind that could obey nothing:
-// twice there, of a machine or with a rule that there is not, or one that has its turn
-// and does not say so.
+// Standing returns the terms of each kind of action. It returns an error for a kind that is defined twice, names an
+// unknown machine or rule, or has only one of [RuleOneAtATime] and a Turn.
 func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
 	if err := distinct(capabilities); err != nil {
 		return nil, err
@@ -38,8 +36,8 @@ func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) 
 	return standing, nil
 }
 
-// distinct reports machines or rules of one name: of those the last one, or each of them,
-// would be asked about things of another. A machine without a title has no page.
+// distinct returns an error for two machines or rules with one name, which would be asked about each other's things,
+// and for a machine without a title for its page.
 func distinct(capabilities []Capability) error {
 	machines, rules := map[string]bool{}, map[string]bool{}
 	for _, rule := range slices.Concat(firstRules(), lastRules()) {
@@ -65,8 +63,7 @@ func distinct(capabilities []Capability) error {
 	return nil
 }
 
-// fits reports what the kind refers to and is not there: no rule would hold its actions
-// back then, without a word.
+// fits returns an error if the kind refers to something that does not exist: no rule would then hold its actions.
 func (c *cache) fits(kind *ActionKind) error {
 	if c.machines[kind.Machine] == nil {
 		return fmt.Errorf("actions of kind %q are about things of machine %q, which does not exist", kind.Name, kind.Machine)
@@ -92,7 +89,7 @@ func (c *cache) standing(kind *ActionKind) []string {
 	return names
 }
 
-// rule returns a rule of the name, or nil.
+// rule returns the first rule with this name, or nil.
 func (c *cache) rule(name string) *Rule {
 	for i := range c.rules {
 		if c.rules[i].Name == name {

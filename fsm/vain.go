@@ -7,30 +7,28 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// After an action that was in vain EKCO rests for firstBackOff before it asks for one of
-// the kind about the thing again, and twice as long each time, up to lastBackOff.
+// After a failed attempt EKCO waits for firstBackOff before it requests another action of the kind about the thing, and
+// twice as long each time, up to lastBackOff.
 const (
 	firstBackOff = time.Minute
 	lastBackOff  = time.Hour
 )
 
-// Vain is what EKCO began about a thing and did not come to its end, although
-// nothing that it knows of it has changed: a live read did not find what the
-// watch says, or another EKCO was at work.
+// Vain is a row of failed attempts: EKCO began actions about a thing that were abandoned or superseded, although the
+// known facts did not change. A live read contradicted the watch, or another EKCO was at work, for example.
 type Vain struct {
 	// Action was the last one. It ended At as Outcome, for Reason.
 	Action  string          `json:"action"`
 	Outcome journal.Outcome `json:"outcome"`
 	Reason  string          `json:"reason"`
 	At      time.Time       `json:"at"`
-	// Times is how many there were in a row, while FactsSeq was the event with the
-	// thing's facts.
+	// Times counts the attempts in a row. FactsSeq was the event with the thing's facts.
 	Times    int    `json:"times"`
 	FactsSeq uint64 `json:"facts_seq"`
 }
 
-// noteVain notes whether an action was in vain. One that was cancelled ended
-// because of new facts, or because a person wished it.
+// noteVain notes whether an action was a failed attempt. A cancelled one ended because of new facts, or because a
+// person wanted that.
 func (t *Thing) noteVain(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	switch ended.Outcome {
 	case journal.OutcomeDone:
@@ -50,19 +48,19 @@ func (t *Thing) noteVain(e journal.Event, rec *journal.ActionRecord, ended *jour
 	}
 }
 
-// BacksOff reports whether the last action of the kind about the thing was in vain, and
-// nothing that is known of the thing has changed since.
+// BacksOff reports whether the last action of the kind about the thing failed, and its known facts have not changed
+// since.
 func (t *Thing) BacksOff(kind journal.ActionKind) bool {
 	vain := t.Vain[kind]
 	return vain != nil && vain.FactsSeq == t.FactsSeq
 }
 
-// until returns when EKCO may ask for an action of the kind about the thing again.
+// until returns when EKCO may request an action of the kind again.
 func (v *Vain) until() time.Time {
 	return v.At.Add(Doubled(firstBackOff, lastBackOff, v.Times-1))
 }
 
-// Doubled returns a pause that was doubled so many times, up to most.
+// Doubled returns the pause doubled the given number of times, up to most.
 func Doubled(pause, most time.Duration, times int) time.Duration {
 	for i := 0; i < times && pause < most; i++ {
 		pause *= 2
@@ -70,8 +68,8 @@ func Doubled(pause, most time.Duration, times int) time.Duration {
 	return min(pause, most)
 }
 
-// rests reports whether it is too early to ask again. A clock that was set back
-// to before the abandonment makes nobody wait.
+// rests reports whether it is too early for another attempt. A clock that was set back to before the last one causes no
+// wait.
 func (v *Vain) rests(now time.Time) bool { return !now.Before(v.At) && now.Before(v.until()) }
 
 func (v *Vain) why(noun string) string {

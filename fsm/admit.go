@@ -61,14 +61,14 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 			"the name now belongs to another %s (uid %s) than the one you saw (uid %s); check it, then ask again", t.Machine(), t.UID, request.UID))
 	}
 	w := Look(s, p, now)
-	anew := func() (Admission, error) { return w.admitNew(t, kind, request) }
+	admitNew := func() (Admission, error) { return w.admitNew(t, kind, request) }
 	switch open := s.OpenOf(Key(t.Subject), kind.Name); {
 	case s.Journal.SafeMode():
 		return Refuse(t, request, RuleSafeMode, SafeModeReason(s))
 	case open != nil:
-		return w.AdmitOpen(t, open, request, Resuming{Retried: "requested again", Anew: anew})
+		return w.AdmitOpen(t, open, request, OpenAnswer{RetryReason: "requested again", Replace: admitNew})
 	}
-	return anew()
+	return admitNew()
 }
 
 // present returns the thing with this name that was seen last and still exists, or nil.

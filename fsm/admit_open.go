@@ -23,14 +23,14 @@ func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecor
 	return found
 }
 
-// Resuming is a machine's part of the answer to a request for an action that is open.
-type Resuming struct {
+// OpenAnswer is a machine's part of the answer to a request for an action that is open.
+type OpenAnswer struct {
 	// Note is added to the message that names who requested it.
 	Note string
-	// Retried is the recorded reason for a new retry budget, if the action had stalled.
-	Retried string
-	// Anew admits a new action that replaces the open one.
-	Anew func() (Admission, error)
+	// RetryReason is the recorded reason for a new retry budget, if the action had stalled.
+	RetryReason string
+	// Replace admits a new action that replaces the open one.
+	Replace func() (Admission, error)
 }
 
 // orCancel is the advice to cancel the open action, "" past its point of no return.
@@ -42,11 +42,11 @@ func orCancel(open *journal.ActionRecord) string {
 }
 
 // AdmitOpen answers a request for what an open action already does.
-func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, say Resuming) (Admission, error) {
+func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, own OpenAnswer) (Admission, error) {
 	dryRun := request.DryRun || w.Policy.DryRun
 	switch {
 	case !dryRun && takesOver(open):
-		return takeOver(open, request, say.Anew)
+		return takeOver(open, request, own.Replace)
 	case open.Unreadable != "":
 		return Refuse(t, request, RuleUnreadable, UnreadableReason(open))
 	case open.Cancelling != nil:
@@ -56,12 +56,12 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 			"%s is open and is %s; ask again when it has ended%s", open.ID, dryRunWord(open.Request.DryRun), orCancel(open)))
 	}
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("requested at %s by %s%s",
-		Stamp(open.RequestedAt), open.RequestedBy, say.Note)}
+		Stamp(open.RequestedAt), open.RequestedBy, own.Note)}
 	if open.Stalled != nil {
 		answer.Message += "; it had stalled, and EKCO tries it again"
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionRetried, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
-			Payload: journal.ActionRetried{Reason: say.Retried},
+			Payload: journal.ActionRetried{Reason: own.RetryReason},
 		})
 	}
 	// The event of a retry names the actor, but a join also makes the action one by a person.
@@ -81,8 +81,8 @@ func takesOver(open *journal.ActionRecord) bool {
 	return !open.Request.Manual && open.Status == Held && len(open.Steps) == 0 && open.Unreadable == ""
 }
 
-func takeOver(open *journal.ActionRecord, request Request, anew func() (Admission, error)) (Admission, error) {
-	answer, err := anew()
+func takeOver(open *journal.ActionRecord, request Request, admitNew func() (Admission, error)) (Admission, error) {
+	answer, err := admitNew()
 	if err != nil {
 		return answer, err
 	}

@@ -26,15 +26,15 @@ func (s *State) ApplyDecoded(d journal.Decoded) {
 	s.Journal.noteLoss(d, s.Seq, s.Time)
 	s.Seq, s.Time = d.Seq, d.Time
 	if d.Err != nil {
-		s.carry(d.Event, d.Err)
+		s.holdUnreadable(d.Event, d.Err)
 		return
 	}
 	s.fold(d.Event, d.Body)
 	s.noteOperator(d.Event)
 }
 
-// carry handles an event that cannot be read: it holds the event's action.
-func (s *State) carry(e journal.Event, err error) {
+// holdUnreadable handles an event that cannot be read: it holds the event's action.
+func (s *State) holdUnreadable(e journal.Event, err error) {
 	understood := !errors.Is(err, journal.ErrUnknownType) && !errors.Is(err, journal.ErrUnknownVersion)
 	if understood {
 		s.Problem(e, "%v", err)
@@ -110,7 +110,7 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 // foldStarted starts a new observation. An outage that the last operator recorded is over, or EKCO will notice it
 // again; until then the settling period keeps EKCO from acting.
 func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
-	s.takeUpClock(e, p)
+	s.adoptClock(e, p)
 	s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
 	s.API = APIState{SettlingFrom: e.Time}
 	if p.ClusterUID != "" {

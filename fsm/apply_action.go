@@ -21,7 +21,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 		s.Problem(e, "no action %q is open", e.Action)
 		return
 	}
-	s.own(rec)
+	s.unshare(rec)
 	held, cancelling := waits(rec), rec.Cancelling != nil
 	if err := rec.Fold(e, payload); err != nil {
 		s.Problem(e, "%v", err)
@@ -99,7 +99,7 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec.Status = statusOf(&rec)
 	s.takeDomains(&rec)
 	s.open(&rec)
-	countAnew(&rec, e.Time)
+	restartTimes(&rec, e.Time)
 	if s.Things[Key(rec.Subject)] == nil {
 		s.adoptThing(e, rec.Subject)
 	}

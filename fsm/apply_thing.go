@@ -97,7 +97,7 @@ func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journ
 	if t == nil {
 		return
 	}
-	t.noteVain(e, rec, ended)
+	t.noteFailure(e, rec, ended)
 	t.noteChange(e, rec, ended)
 	if !t.machine.Ended(s, t, rec, ended) {
 		return

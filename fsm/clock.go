@@ -26,16 +26,16 @@ func (s *State) foldJumped(e journal.Event, p *journal.ClockJumped) {
 
 func (s *State) jump(e journal.Event, by time.Duration) {
 	m := later(by)
-	s.past(m)
+	s.moveTimes(m)
 	s.steps(func(step *journal.StepRecord) { m.to(&step.NextTry) })
 	s.Clock.JumpedAt, s.Clock.Jump = e.Time, journal.Duration(by)
 }
 
-// takeUpClock moves the recorded times to the clock of the operator that starts. Within one boot, the machine's
+// adoptClock moves the recorded times to the clock of the operator that starts. Within one boot, the machine's
 // monotonic clock gives how long EKCO was away. After another boot nobody knows, since the clock may be wrong: ages
 // that allow a destructive action then stay what they were at EKCO's last event. If the clock is known to be wrong now,
 // they start at zero.
-func (s *State) takeUpClock(e journal.Event, p *journal.OperatorStarted) {
+func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	zero := e.Time.Add(-time.Duration(p.Uptime))
 	switch {
 	case p.BootID != "" && p.BootID == s.Clock.BootID:
@@ -45,12 +45,12 @@ func (s *State) takeUpClock(e journal.Event, p *journal.OperatorStarted) {
 		zero = s.Clock.Zero
 	case s.Clock.LastSeq > 0:
 		away := e.Time.Sub(s.Clock.LastAt)
-		s.ages(s.Clock.LastSeq, later(away))
+		s.moveAges(s.Clock.LastSeq, later(away))
 	}
 	if journal.FarApart(p.ClockSkew) {
-		s.ages(e.Seq, func(time.Time) time.Time { return e.Time })
+		s.moveAges(e.Seq, func(time.Time) time.Time { return e.Time })
 	}
-	s.past(notAfter(e.Time))
+	s.moveTimes(notAfter(e.Time))
 	s.Clock.BootID, s.Clock.Zero, s.Clock.Skew = p.BootID, zero, p.ClockSkew
 }
 
@@ -91,14 +91,14 @@ func notAfter(now time.Time) moved {
 	}
 }
 
-// ages moves the times from which EKCO counts whether a destructive action is allowed: those of the machines, of done
+// moveAges moves the times from which EKCO counts whether a destructive action is allowed: those of the machines, of done
 // steps, of failed attempts, and of pauses that were set no later than the given event.
-func (s *State) ages(upTo uint64, m moved) {
+func (s *State) moveAges(upTo uint64, m moved) {
 	for _, t := range s.Things {
-		for kind, vain := range t.Vain {
-			moved := *vain // readers may hold the former one
+		for kind, failed := range t.Failed {
+			moved := *failed // readers may hold the former one
 			m.to(&moved.At)
-			t.Vain[kind] = &moved
+			t.Failed[kind] = &moved
 		}
 		for kind, last := range t.Last {
 			moved := *last // here too
@@ -139,9 +139,9 @@ func pauseFrom(p PauseState, at time.Time) PauseState {
 	return p
 }
 
-// past moves every recorded time of EKCO's clock.
-func (s *State) past(m moved) {
-	s.ages(s.Seq, m)
+// moveTimes moves every recorded time of EKCO's clock.
+func (s *State) moveTimes(m moved) {
+	s.moveAges(s.Seq, m)
 	for _, t := range []*time.Time{
 		&s.Journal.SalvagedAt, &s.Journal.OutdatedAt, &s.Journal.LostFrom, &s.Journal.ReplacedAt, &s.Journal.AdoptedAt,
 		&s.Operator.StartedAt, &s.Operator.StoppedAt, &s.API.LostAt, &s.API.SettlingFrom,
@@ -185,7 +185,7 @@ func (s *State) steps(visit func(*journal.StepRecord)) {
 		if len(rec.Steps) == 0 {
 			continue
 		}
-		s.own(rec)
+		s.unshare(rec)
 		for id, step := range rec.Steps {
 			visit(&step)
 			rec.Steps[id] = step
@@ -193,8 +193,8 @@ func (s *State) steps(visit func(*journal.StepRecord)) {
 	}
 }
 
-// countAnew restarts the waiting times of an action of another journal, since its times are by another clock.
-func countAnew(rec *journal.ActionRecord, now time.Time) {
+// restartTimes restarts the waiting times of an action of another journal, since its times are by another clock.
+func restartTimes(rec *journal.ActionRecord, now time.Time) {
 	m := notAfter(now)
 	m.to(&rec.RequestedAt)
 	m.held(rec)

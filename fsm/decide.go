@@ -117,7 +117,7 @@ func (r *round) cancelObsolete() []journal.Draft {
 	for _, rec := range r.Actions {
 		t := r.Things[Key(rec.Subject)]
 		// An EKCO in dry run leaves real actions to a real operator.
-		if t == nil || rec.Cancelling != nil || goesOn(rec) || (r.Policy.DryRun && !rec.Request.DryRun) {
+		if t == nil || rec.Cancelling != nil || mustFinish(rec) || (r.Policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
 		reason := cmp.Or(t.machine.obsolete(t, rec, r.World), r.switchedOff(rec))
@@ -134,9 +134,9 @@ func (r *round) cancelObsolete() []journal.Draft {
 	return events
 }
 
-// goesOn reports whether an action can no longer become obsolete: it is past its point of no return, or an unreadable
+// mustFinish reports whether an action can no longer become obsolete: it is past its point of no return, or an unreadable
 // event may say so.
-func goesOn(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
+func mustFinish(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
 
 // switchedOff returns which setting forbids an action that EKCO began itself, or "". The settings of a command that
 // works without an operator are not the operator's, and forbid nothing.
@@ -234,7 +234,7 @@ func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	})
 	r.open[t] = append(r.open[t], rec)
 	r.wait(rec)
-	r.askAnew()
+	r.forgetAnswers()
 	r.settle(plan)
 }
 
@@ -288,8 +288,8 @@ func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
 	return a.refuses
 }
 
-// askAnew drops the cached answers: the action just requested may change them.
-func (r *round) askAnew() {
+// forgetAnswers drops the cached answers: the action just requested may change them.
+func (r *round) forgetAnswers() {
 	for _, of := range r.kinds {
 		for i := range of.rules {
 			of.rules[i] = askedRule{Rule: of.rules[i].Rule}

@@ -21,7 +21,7 @@ import (
 // claims that were granted but have not begun, and claims that wait. A restart may forget both. The zero Domains is
 // ready for use, but only in the goroutine that owns the state.
 type Domains struct {
-	let     map[claimKey]Claim
+	granted map[claimKey]Claim
 	waiting map[claimKey]*waitingClaim
 	// jumped is the last clock jump by which the times in waiting were moved.
 	jumped time.Time
@@ -49,11 +49,11 @@ type waitingClaim struct {
 }
 
 const (
-	// placeKept is how long a claim keeps its place without asking again; an action asks at least every half minute.
-	placeKept = 2 * time.Minute
-	// waitedLong is after how long an action that EKCO began counts like one by a person: otherwise people could keep
+	// claimTimeout is how long a claim keeps its place without asking again; an action asks at least every half minute.
+	claimTimeout = 2 * time.Minute
+	// priorityAfter is after how long an action that EKCO began counts like one by a person: otherwise people could keep
 	// it waiting for ever.
-	waitedLong = 10 * time.Minute
+	priorityAfter = 10 * time.Minute
 )
 
 // Taken is why a claim is not granted.
@@ -61,8 +61,8 @@ type Taken struct {
 	// By is the other action. Step is its step that has the domain, or "" if By only waits for the domain too.
 	By, Step string
 	Domain   string
-	// Rests is why that step does not continue automatically, or "".
-	Rests string
+	// Stuck is why that step does not continue automatically, or "".
+	Stuck string
 }
 
 // Reason returns the message for people.
@@ -73,15 +73,15 @@ func (t Taken) Reason() string {
 	if t.Step == "" {
 		return fmt.Sprintf("queued behind %s, which also waits to change %s", t.By, words(t.Domain))
 	}
-	if t.Rests != "" {
+	if t.Stuck != "" {
 		return fmt.Sprintf("%s changes %s (step %s) and does not continue automatically: %s; this continues when that step has ended",
-			t.By, words(t.Domain), t.Step, t.Rests)
+			t.By, words(t.Domain), t.Step, t.Stuck)
 	}
 	return fmt.Sprintf("%s changes %s (step %s); this continues when that step has ended", t.By, words(t.Domain), t.Step)
 }
 
-// rests returns why an open action does not continue automatically, or "".
-func (s *State) rests(rec *journal.ActionRecord) string {
+// stuckReason returns why an open action does not continue automatically, or "".
+func (s *State) stuckReason(rec *journal.ActionRecord) string {
 	switch {
 	case rec.Unreadable != "":
 		return UnreadableReason(rec)
@@ -108,7 +108,7 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 	if rec == nil {
 		return Taken{}, false // an unknown action gets nothing
 	}
-	d.tidy(s, now)
+	d.dropStale(s, now)
 	taken, free := d.free(s, now, claim)
 	if free && !has(rec.Retains(now, claim.Steps), claim.Domains) {
 		taken, free = d.isNext(s, now, claim)
@@ -118,18 +118,18 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 		return taken, false
 	}
 	delete(d.waiting, claim.key())
-	if d.let == nil {
-		d.let = map[claimKey]Claim{}
+	if d.granted == nil {
+		d.granted = map[claimKey]Claim{}
 	}
-	d.let[claim.key()] = claim
+	d.granted[claim.key()] = claim
 	return Taken{}, true
 }
 
 // Leave forgets the claims of an action's step, granted or waiting; with step "", all claims of the action.
 func (d *Domains) Leave(action, step string) {
-	for key := range d.let {
+	for key := range d.granted {
 		if key.action == action && (step == "" || key.step == step) {
-			delete(d.let, key)
+			delete(d.granted, key)
 		}
 	}
 	for key := range d.waiting {
@@ -145,7 +145,7 @@ func (d *Domains) Called(s *State, now time.Time) []string {
 	if len(d.waiting) == 0 {
 		return nil
 	}
-	d.tidy(s, now)
+	d.dropStale(s, now)
 	var called []string
 	taken, before := d.taken(s, now), map[string]ahead{}
 	for _, w := range d.inOrder(s, now) {
@@ -183,7 +183,7 @@ func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
 			taken[domain] = taken[domain].and(rec.ID)
 		}
 	}
-	for _, let := range d.let {
+	for _, let := range d.granted {
 		for _, domain := range let.Domains {
 			taken[domain] = taken[domain].and(let.Action)
 		}
@@ -199,25 +199,25 @@ func (d *Domains) inOrder(s *State, now time.Time) []*waitingClaim {
 }
 
 // Began notes that the start of a step is recorded: from then on the state has its domains.
-func (d *Domains) Began(action, step string) { delete(d.let, claimKey{action, step}) }
+func (d *Domains) Began(action, step string) { delete(d.granted, claimKey{action, step}) }
 
-// tidy drops claims of actions that have ended or no longer ask.
-func (d *Domains) tidy(s *State, now time.Time) {
-	d.keepTime(s)
-	for key := range d.let {
+// dropStale drops claims of actions that have ended or no longer ask.
+func (d *Domains) dropStale(s *State, now time.Time) {
+	d.followClock(s)
+	for key := range d.granted {
 		if s.Actions[key.action] == nil {
-			delete(d.let, key)
+			delete(d.granted, key)
 		}
 	}
 	for key, w := range d.waiting {
-		if s.Actions[key.action] == nil || now.Sub(w.asked) > placeKept {
+		if s.Actions[key.action] == nil || now.Sub(w.asked) > claimTimeout {
 			delete(d.waiting, key)
 		}
 	}
 }
 
-// keepTime moves the times in waiting with a clock jump, as the state's, so that no waiting time changes.
-func (d *Domains) keepTime(s *State) {
+// followClock moves the times in waiting with a clock jump, as the state's, so that no waiting time changes.
+func (d *Domains) followClock(s *State) {
 	if s.Clock.JumpedAt.Equal(d.jumped) {
 		return
 	}
@@ -239,11 +239,11 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 		occupied := rec.Occupies(now)
 		for _, domain := range claim.Domains {
 			if step := occupied[domain]; step != "" {
-				taken = append(taken, Taken{By: rec.ID, Step: step, Domain: domain, Rests: s.rests(rec)})
+				taken = append(taken, Taken{By: rec.ID, Step: step, Domain: domain, Stuck: s.stuckReason(rec)})
 			}
 		}
 	}
-	for _, let := range d.let {
+	for _, let := range d.granted {
 		if domain := shared(let.Domains, claim.Domains); domain != "" && let.Action != claim.Action {
 			taken = append(taken, Taken{By: let.Action, Step: let.Steps[0], Domain: domain})
 		}
@@ -280,7 +280,7 @@ func (s *State) inTurn(now time.Time, one string, since time.Time, other string,
 		return 0
 	}
 	urgent := func(rec *journal.ActionRecord, since time.Time) bool {
-		return rec.ByPerson() || now.Sub(since) >= waitedLong
+		return rec.ByPerson() || now.Sub(since) >= priorityAfter
 	}
 	return cmp.Or(firstIf(urgent(a, since), urgent(b, otherSince)), RequestOrder(a, b))
 }

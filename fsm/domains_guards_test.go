@@ -128,7 +128,7 @@ func TestWhoAsksNoMoreIsNotCalledAndStandsInNobodysWay(t *testing.T) {
 	c := newCrowdOf(t, "first", "second", "third")
 	c.wantClaim(true, "first", "s", "storage")
 	c.wantClaim(false, "second", "s", "storage")
-	c.now = c.now.Add(placeKept)
+	c.now = c.now.Add(claimTimeout)
 	c.wantClaim(false, "third", "s", "storage")
 	c.now = c.now.Add(time.Second)
 	c.domains.Leave("first", "")
@@ -138,7 +138,7 @@ func TestWhoAsksNoMoreIsNotCalledAndStandsInNobodysWay(t *testing.T) {
 func TestWhoHasWaitedLongComesBeforeAnEarlierOneThatHasNot(t *testing.T) {
 	c := newCrowdOf(t, "first", "second", "third")
 	c.wantClaim(true, "second", "s", "storage")
-	for range waitedLong / time.Minute {
+	for range priorityAfter / time.Minute {
 		c.wantClaim(false, "third", "s", "storage")
 		c.now = c.now.Add(time.Minute)
 	}
@@ -193,7 +193,7 @@ func TestTheSameIsToldAndCalledEachTime(t *testing.T) {
 func TestWhoWaitsTwiceIsNotCalledPastWhoComesBetween(t *testing.T) {
 	c := newCrowdOf(t, "first", "second", "third")
 	c.wantClaim(true, "third", "s", "storage")
-	for range waitedLong / time.Minute {
+	for range priorityAfter / time.Minute {
 		c.wantClaim(false, "second", "a", "storage")
 		c.now = c.now.Add(time.Minute)
 	}

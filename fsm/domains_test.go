@@ -251,7 +251,7 @@ func TestAPersonComesFirstAndWhoHasWaitedLongAsWell(t *testing.T) {
 	c.wantOut(old, "busy changes the storage (step step-0); this continues when that step has ended")
 	c.wantOut(person, "busy changes the storage (step step-0); this continues when that step has ended")
 	c.end(busy)
-	for range waitedLong / time.Minute {
+	for range priorityAfter / time.Minute {
 		c.wantOut(old, "queued behind person, which also waits to change the storage")
 		c.now = c.now.Add(time.Minute)
 		// That person was let in, and there is the next one.
@@ -346,7 +346,7 @@ func TestWhoWaitsIsCalledOnceWhenItsTurnHasComeAndLosesItsPlaceIfItDoesNotAsk(t 
 	if called := c.domains.Called(c.s, c.now); len(called) != 0 {
 		t.Errorf("called again: %q", called)
 	}
-	c.now = c.now.Add(placeKept)
+	c.now = c.now.Add(claimTimeout)
 	c.wantOut(third, "queued behind second, which also waits to change the storage")
 	c.now = c.now.Add(time.Second)
 	c.wantIn(third)
@@ -407,7 +407,7 @@ func TestWhoIsCalledIsWhoWouldBeLetIn(t *testing.T) {
 			}
 		}
 		var want []string
-		c.domains.tidy(c.s, c.now)
+		c.domains.dropStale(c.s, c.now)
 		for _, w := range c.domains.waiting {
 			_, free := c.domains.free(c.s, c.now, w.Claim)
 			if _, next := c.domains.isNext(c.s, c.now, w.Claim); free && next {
@@ -453,7 +453,7 @@ func TestWhoWaitsHasNotWaitedLongerBecauseTheClockWasSet(t *testing.T) {
 		c.s.jump(journal.Event{Time: c.now}, by)
 		c.wantOut(person, "busy changes the storage (step step-0); this continues when that step has ended")
 		c.end(busy)
-		for range waitedLong/time.Minute - 1 {
+		for range priorityAfter/time.Minute - 1 {
 			c.wantOut(old, "queued behind person, which also waits to change the storage")
 			c.now = c.now.Add(time.Minute)
 			c.domains.wait(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})

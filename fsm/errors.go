@@ -72,14 +72,14 @@ func DidYouMean(names []string) string {
 // maxNear is how many near names an error lists.
 const maxNear = 3
 
-// longestName is longer than any name in a cluster with its kind, and than any action's id.
-const longestName = 512
+// maxNameLength is longer than any name in a cluster with its kind, and than any action's id.
+const maxNameLength = 512
 
 // Near returns the names that a person may have meant, the most similar first. At most a third of the letters differ,
 // or one name begins with the other, or the known name ends with a slash and the given one. Case does not matter. A
 // name longer than any real one gets none.
 func Near(name string, known iter.Seq[string]) []string {
-	if len(name) > longestName {
+	if len(name) > maxNameLength {
 		return nil // comparing it would block the loop for minutes
 	}
 	name = strings.ToLower(name)

@@ -71,7 +71,7 @@ func (s *State) toPause(word string) (journal.Subject, error) {
 func (s *State) toResume(word string) (string, error) {
 	var keys []string
 	for _, key := range sortedKeys(s.Pauses) {
-		if s.calls(word, key) {
+		if s.matchesPause(word, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -84,8 +84,8 @@ func (s *State) toResume(word string) (string, error) {
 	return "", ambiguous("resume", word, keys)
 }
 
-// calls reports whether a person's word names the pause with this key.
-func (s *State) calls(word, key string) bool {
+// matchesPause reports whether a person's word names the pause with this key.
+func (s *State) matchesPause(word, key string) bool {
 	if word == "" || key == "" {
 		return word == key
 	}
@@ -140,7 +140,7 @@ func (s *State) pausedNames() string {
 func (s *State) pauseWord(key string) string {
 	_, name, _ := strings.Cut(key, "/")
 	for other := range s.Pauses {
-		if other != key && s.calls(name, other) {
+		if other != key && s.matchesPause(name, other) {
 			return key
 		}
 	}

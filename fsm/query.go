@@ -31,8 +31,8 @@ func (s *State) OpenAction(id string) (journal.ActionRecord, bool) {
 	return *rec, true
 }
 
-// own copies the record's maps if a reader may hold them, so that the fold can change them.
-func (s *State) own(rec *journal.ActionRecord) {
+// unshare copies the record's maps if a reader may hold them, so that the fold can change them.
+func (s *State) unshare(rec *journal.ActionRecord) {
 	shared := s.cache.shared
 	if !shared[rec.ID] {
 		return

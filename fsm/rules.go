@@ -17,7 +17,7 @@ const (
 	RulePaused         = "Paused"
 	RuleOneAtATime     = "OneAtATime"
 	RuleCooldown       = "Cooldown"
-	// RuleBackOff: the last attempts of the kind about the thing failed; see [Vain].
+	// RuleBackOff: the last attempts of the kind about the thing failed; see [FailedAttempts].
 	RuleBackOff = "BackOff"
 	// RuleContested: another program keeps undoing what EKCO would do; see [Contest]. Every kind obeys it.
 	RuleContested = "Contested"
@@ -108,9 +108,11 @@ func lastRules() []Rule {
 	return []Rule{
 		{
 			Name: RuleBackOff, ToBegin: true,
-			Refuses: func(w *World, t *Thing, k *ActionKind) bool { return t.BacksOff(k.Name) && t.Vain[k.Name].rests(w.Now) },
-			Reason:  func(_ *World, t *Thing, k *ActionKind) string { return t.Vain[k.Name].why(t.Machine()) },
-			Until:   func(_ *World, t *Thing, k *ActionKind) time.Time { return t.Vain[k.Name].until() },
+			Refuses: func(w *World, t *Thing, k *ActionKind) bool {
+				return t.BacksOff(k.Name) && t.Failed[k.Name].tooEarly(w.Now)
+			},
+			Reason: func(_ *World, t *Thing, k *ActionKind) string { return t.Failed[k.Name].why(t.Machine()) },
+			Until:  func(_ *World, t *Thing, k *ActionKind) time.Time { return t.Failed[k.Name].until() },
 		},
 		{
 			Name: RuleContested, NeedsPerson: true,

@@ -159,7 +159,7 @@ func (s *State) readThing(decoder *json.Decoder, m *machine) error {
 	}
 	thing.Data = data // a null would have removed it
 	maps.DeleteFunc(thing.Last, func(_ journal.ActionKind, last *Ending) bool { return last == nil })
-	maps.DeleteFunc(thing.Vain, func(_ journal.ActionKind, vain *Vain) bool { return vain == nil })
+	maps.DeleteFunc(thing.Failed, func(_ journal.ActionKind, failed *FailedAttempts) bool { return failed == nil })
 	maps.DeleteFunc(thing.Contests, func(_ string, c *Contest) bool { return c == nil })
 	m.Loaded(thing)
 	key := Key(thing.Subject)

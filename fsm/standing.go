@@ -18,7 +18,7 @@ type Terms struct {
 // Standing returns the terms of each kind of action. It returns an error for a kind that is defined twice, names an
 // unknown machine or rule, or has only one of [RuleOneAtATime] and a Turn.
 func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
-	if err := distinct(capabilities); err != nil {
+	if err := validateNames(capabilities); err != nil {
 		return nil, err
 	}
 	cache, standing := newCache(capabilities), map[journal.ActionKind]Terms{}
@@ -27,18 +27,18 @@ func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) 
 			if _, twice := standing[kind.Name]; twice {
 				return nil, fmt.Errorf("actions of kind %q are defined twice; each kind belongs to one capability", kind.Name)
 			}
-			if err := cache.fits(&kind); err != nil {
+			if err := cache.validate(&kind); err != nil {
 				return nil, err
 			}
-			standing[kind.Name] = Terms{Rules: cache.standing(&kind), Domains: kind.Domains}
+			standing[kind.Name] = Terms{Rules: cache.stepRules(&kind), Domains: kind.Domains}
 		}
 	}
 	return standing, nil
 }
 
-// distinct returns an error for two machines or rules with one name, which would be asked about each other's things,
+// validateNames returns an error for two machines or rules with one name, which would be asked about each other's things,
 // and for a machine without a title for its page.
-func distinct(capabilities []Capability) error {
+func validateNames(capabilities []Capability) error {
 	machines, rules := map[string]bool{}, map[string]bool{}
 	for _, rule := range slices.Concat(firstRules(), lastRules()) {
 		rules[rule.Name] = true
@@ -63,8 +63,8 @@ func distinct(capabilities []Capability) error {
 	return nil
 }
 
-// fits returns an error if the kind refers to something that does not exist: no rule would then hold its actions.
-func (c *cache) fits(kind *ActionKind) error {
+// validate returns an error if the kind refers to something that does not exist: no rule would then hold its actions.
+func (c *cache) validate(kind *ActionKind) error {
 	if c.machines[kind.Machine] == nil {
 		return fmt.Errorf("actions of kind %q are about things of machine %q, which does not exist", kind.Name, kind.Machine)
 	}
@@ -79,7 +79,7 @@ func (c *cache) fits(kind *ActionKind) error {
 	return nil
 }
 
-func (c *cache) standing(kind *ActionKind) []string {
+func (c *cache) stepRules(kind *ActionKind) []string {
 	var names []string
 	for _, name := range kind.Rules {
 		if !c.rule(name).ToBegin {

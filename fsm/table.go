@@ -166,8 +166,8 @@ func (t Table) all() []string {
 	return slices.Compact(states)
 }
 
-// lead returns the state that the event enters, and whether it may happen in from.
-func (m checker) lead(from, event string) (string, bool) {
+// next returns the state that the event enters, and whether it may happen in from.
+func (m checker) next(from, event string) (string, bool) {
 	m.fsm.SetState(from)
 	err := m.fsm.Event(context.Background(), event)
 	if errors.As(err, new(fsm.NoTransitionError)) {
@@ -179,7 +179,7 @@ func (m checker) lead(from, event string) (string, bool) {
 // stepAction changes the action's status if its table allows the event there. If not, it does nothing: a hold on a
 // stalled action does not end the stall, for example.
 func (s *State) stepAction(rec *journal.ActionRecord, event string) {
-	if to, ok := s.cache.action.lead(string(rec.Status), event); ok {
+	if to, ok := s.cache.action.next(string(rec.Status), event); ok {
 		rec.Status = journal.ActionStatus(to)
 	}
 }

@@ -29,8 +29,8 @@ type Thing struct {
 	// AddedSeq is the event that first observed it, EnteredSeq its last transition; 0 means none.
 	AddedSeq   uint64 `json:"added_seq,omitempty"`
 	EnteredSeq uint64 `json:"entered_seq,omitempty"`
-	// Vain are its failed attempts, by kind of action.
-	Vain map[journal.ActionKind]*Vain `json:"vain,omitempty"`
+	// Failed are its failed attempts, by kind of action.
+	Failed map[journal.ActionKind]*FailedAttempts `json:"vain,omitempty"`
 	// Contests are the changes that EKCO made to it, by their keys.
 	Contests map[string]*Contest `json:"contests,omitempty"`
 }
@@ -220,7 +220,7 @@ func (s *State) forgetOldest(keys []string, keep int) {
 // Enter applies a transition's event to the thing, and reports whether the table allows it.
 func (s *State) Enter(e journal.Event, t *Thing, p journal.ThingTransitioned) bool {
 	s.Changed(t.Machine())
-	to, ok := t.machine.lead(string(p.From), p.Event)
+	to, ok := t.machine.next(string(p.From), p.Event)
 	// The journal may no longer have the transitions before the first one on record.
 	known := t.State == p.From || t.EnteredSeq == 0
 	if !ok || to != string(p.To) || !known {

@@ -21,7 +21,7 @@ func Table() fsm.Table {
 			{Event: "node-lost", From: fsm.Names(Unready, Restarting), To: string(NodeLost), When: "the node is unreachable or not known", Tells: tells("its node is lost, so what EKCO knows about the pod is outdated")},
 			{Event: "node-back", From: fsm.Names(NodeLost), To: string(Unready), When: "the node answers again", Tells: tells("its node answers again; the pod's unready time counts from now on")},
 			{Event: "stopped", From: fsm.Names(Restarting), To: string(Unready), When: "the action ended and the pod stays as it was: dry run, cancelled, abandoned", Tells: tells("the action ended and left the pod as it was")},
-			{Event: "unready", From: fsm.Names(Ready), To: string(Unready), When: "a pod is unready", Tells: toldUnready},
+			{Event: "unready", From: fsm.Names(Ready), To: string(Unready), When: "a pod is unready", Tells: tellUnready},
 		},
 	}
 }
@@ -32,6 +32,6 @@ func tells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling
 	}
 }
 
-func toldUnready(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func tellUnready(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: fmt.Sprintf("pod %s is unready", of(t).Pod), Cause: t.FactsSeq}
 }

@@ -5,11 +5,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// neverSeen is why the machine of a node that was only traced is gone.
+// neverSeen is why the machine of a node that EKCO never saw is gone.
 const neverSeen = "EKCO never saw its Node object"
 
-// foldTraced opens the machine of a node that EKCO never saw. One that has come
-// to its end begins anew: its name left traces again.
+// foldTraced adds the machine of a node that EKCO never saw. A finished one starts over: its name left traces again.
 func foldTraced(s *fsm.State, e journal.Event) {
 	former := Of(s, e.Subject.UID)
 	switch {
@@ -25,8 +24,8 @@ func foldTraced(s *fsm.State, e journal.Event) {
 	addTraced(s, e, e.Subject)
 }
 
-// addTraced adds a machine that is Gone from its beginning, and whose role
-// nobody knows. If the name belongs to a Node now, that is another machine.
+// addTraced adds a machine that is Gone from its beginning, with an unknown role. If a Node has the name now, that is
+// another machine.
 func addTraced(s *fsm.State, e journal.Event, subject journal.Subject) {
 	n := add(s, subject, Gone, e.Time)
 	n.gone(e, neverSeen)

@@ -9,8 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for nodes, for the pods on them, and for what is done to
-// them.
+// Words are the words for nodes, their pods, and the actions about them.
 var Words = words.Component{
 	Name:        "node",
 	APIVersions: map[string]string{"Node": "v1", "Pod": "v1"},
@@ -87,7 +86,7 @@ func terminating(e journal.Event, p *journal.PodTerminating) string {
 	return fmt.Sprintf("%s on unreachable node %s is terminating (%s %s)", words.Object(e.Subject), e.Subject.Node, deadline, words.Stamp(p.DeletionTimestamp))
 }
 
-// observed says what was seen of a node.
+// observed describes what EKCO saw of a node.
 func observed(p *journal.NodeObserved) string {
 	text := "is " + condition(p.NodeFacts)
 	if p.Flapping {
@@ -99,13 +98,13 @@ func observed(p *journal.NodeObserved) string {
 	return text
 }
 
-// condition says what a node's facts mean.
+// condition describes a node's facts.
 func condition(f journal.NodeFacts) string {
 	text := "ready"
 	switch {
 	case f.Ready():
 	case !slices.ContainsFunc(f.Taints, func(t journal.Taint) bool { return t.Key != journal.TaintUnschedulable }):
-		text = "cordoned: no new pods start on it" // Kubernetes calls it ready all the same
+		text = "cordoned: no new pods start on it" // Kubernetes still calls it ready
 	default:
 		var meanings []string
 		for _, taint := range f.Taints {
@@ -125,8 +124,8 @@ func exclusion(f journal.NodeFacts) string {
 	return ""
 }
 
-// taintMeaning says what the taints of a key mean. Kubernetes sets those of one
-// loss one after the other, so their effects tell the observations apart.
+// taintMeaning describes the taints with a key. After one loss Kubernetes sets several, one after the other, and their
+// effects distinguish the observations.
 func taintMeaning(key string, f journal.NodeFacts) string {
 	var effects []string
 	for _, taint := range f.Taints {

@@ -269,7 +269,7 @@ func TestAPoolWithANameOfItsOwnIsKnownByIt(t *testing.T) {
 	w.Observe(Machine, shared, named)
 	w.says(shared, "dataPools.0.replicated.size: Rook is asked for 3")
 	w.crushOf(2, pools, "a", "b")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	_, change := w.wants(shared, journal.ActionLowerCopies)
 	if change.Names[dataSize] != "rook-shared-fs-fast" {
 		t.Errorf("asked for is %+v", change)

@@ -30,9 +30,9 @@ func TestTheDetailsSayWhatThereIsWhatShallBeAndWhatWaits(t *testing.T) {
 	w.hosts(3, keeps("device_health_metrics", 1), keeps("replicapool", 1), warns("OSD_NEARFULL"), occupies("a-local", "h0", "h1", "h2"))
 	w.says(ceph, "hosts with OSDs that are up and in: h0, h1, h2", "hosts whose OSDs are all down or out: a-local", "Ceph 16.2.15 pacific",
 		"it is HEALTH_WARN (OSD_NEARFULL)", "pool device_health_metrics keeps 1 copy and serves with 1, EKCO wants 3 copies", "pool replicapool keeps 1 copy and serves with 1",
-		"waits: Ceph reports too little free space (OSD_NEARFULL), and more copies need space; EKCO continues when Ceph has space again: add disks, or delete data")
+		"waits: Ceph reports too little free space (OSD_NEARFULL), and more copies need more; EKCO continues when Ceph has space again: add disks, or delete data")
 	w.says(pool, "replicated.size: Rook is asked for 2, Ceph keeps 1 copy of replicapool, EKCO wants 3",
-		"waits: Ceph reports too little free space (OSD_NEARFULL), and more copies need space; EKCO continues when Ceph has space again: add disks, or delete data")
+		"waits: Ceph reports too little free space (OSD_NEARFULL), and more copies need more; EKCO continues when Ceph has space again: add disks, or delete data")
 	w.says(cephCluster, "Rook v1.10.0", "storage on a.local, b.local, c.local",
 		"listed, but without an OSD: b.local, c.local (Rook needs a free disk there, and some minutes)",
 		"mgr.count: Rook is asked for 2", "mon.count: Rook is asked for 1, EKCO wants 3")

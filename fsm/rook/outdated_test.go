@@ -149,7 +149,7 @@ func TestWhatHasBegunGoesOn(t *testing.T) {
 	w.goesOn(rec)
 
 	w = shrunk(t, limits)
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	rec, _ = w.wants(pool, journal.ActionLowerCopies)
 	w.begins(rec)
 	w.pools(pool, 2, map[string]int{poolSize: 2})
@@ -195,7 +195,7 @@ func TestTheLeastCountsForWhatIsOpenToo(t *testing.T) {
 
 func TestALoweringThatIsToGoFurtherIsAskedForAnew(t *testing.T) {
 	w := shrunk(t, limits)
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	w.wants(pool, journal.ActionLowerCopies)
 	w.crush(1, "a.local")
 	w.ends(pool, journal.ActionLowerCopies, "EKCO now wants replicated.size 1")
@@ -207,7 +207,7 @@ func TestALoweringThatHasNotBegunWaitsForAHostThatMayReturn(t *testing.T) {
 	w.crush(4, "a.local", "b.local", "c.local", "d.local")
 	w.pools(pool, 1, map[string]int{poolSize: 4})
 	w.crush(3, "a.local", "b.local", "d.local")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	w.wants(pool, journal.ActionLowerCopies) // to three
 	w.pools(pool, 1, map[string]int{poolSize: 4})
 	w.crush(2, "a.local", "b.local")

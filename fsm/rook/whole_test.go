@@ -245,12 +245,12 @@ func TestPoolsThatAreNotConfiguredAnyMoreAreFormer(t *testing.T) {
 	w.pools(shared, 1, nil)
 	w.cluster(asks(1))
 	w.hosts(1)
-	former := Former(w.S, []journal.Subject{journal.RookPools(journal.KindCephFilesystem, "rook-shared-fs")})
+	former := Unconfigured(w.S, []journal.Subject{journal.RookPools(journal.KindCephFilesystem, "rook-shared-fs")})
 	if want := []journal.Subject{journal.RookPools(journal.KindCephBlockPool, "replicapool")}; !slices.Equal(former, want) {
 		t.Errorf("former are %+v", former)
 	}
 	w.Gone(Machine, pool, "so")
-	if former := Former(w.S, nil); len(former) != 1 {
+	if former := Unconfigured(w.S, nil); len(former) != 1 {
 		t.Errorf("former are %+v", former)
 	}
 }
@@ -291,7 +291,7 @@ func quickestLook(t *testing.T, nodes int, listed bool) time.Duration {
 	for range 20 {
 		began := threadTime(t)
 		wishes(w.S.Things[cephCluster.UID], look)
-		unnamed(look)
+		unlistedHost(look)
 		quickest = min(quickest, threadTime(t)-began)
 	}
 	return quickest

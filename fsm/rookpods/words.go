@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for the things, and for what is done to them.
+// Words are the words for the things and the actions about them.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{

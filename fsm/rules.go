@@ -144,7 +144,7 @@ func lastRules() []Rule {
 var unknownKind = Rule{
 	Name: RuleKind,
 	Reason: func(_ *World, t *Thing, k *ActionKind) string {
-		return fmt.Sprintf("the %s needs an action of kind %q, which this EKCO does not know; this is a bug in EKCO", t.Machine(), k.Name)
+		return fmt.Sprintf("the %s needs an action of kind %q, which this EKCO does not know; this is a defect of EKCO", t.Machine(), k.Name)
 	},
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// ErrUnknownNode: the journal knows no node with this name; see [UnknownNodeError].
+// ErrUnknownNode means that the journal knows no node with this name; see [UnknownNodeError].
 var ErrUnknownNode = errors.New("unknown node")
 
 // UnknownNodeError is an [ErrUnknownNode] with similar known names.

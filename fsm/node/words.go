@@ -31,7 +31,7 @@ var Words = words.Component{
 					e.Actor, words.Object(e.Subject), strings.Join(slices.Concat(p.Found, p.Doubts), "; "))
 			}),
 			Log: words.Of(func(e journal.Event, p *journal.NodeTraced) words.Line {
-				return words.Warn("purge of a node that EKCO never saw", "by", e.Actor, "found", p.Found, "doubts", p.Doubts)
+				return words.Warn("purge requested for a node that EKCO never saw", "by", e.Actor, "found", p.Found, "doubts", p.Doubts)
 			}),
 		},
 		{

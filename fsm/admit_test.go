@@ -97,7 +97,7 @@ func TestWhatIsFirmRefusesAPersonWhateverIsForced(t *testing.T) {
 func TestWhatIsGoneIsUnknownToAPerson(t *testing.T) {
 	h := manual(t)
 	h.write(journal.Draft{Type: journal.TypeThingGone, Subject: subject("yard"), Payload: journal.ThingGone{Machine: "lamp", Reason: "stolen"}})
-	for name, near := range map[string]string{"yard": `unknown lamp "yard": EKCO sees none with this name`, "yall": "; did you mean hall?"} {
+	for name, near := range map[string]string{"yard": `unknown lamp "yard": EKCO sees no such name`, "yall": "; did you mean hall?"} {
 		_, err := h.admitted(asking(name))
 		if !errors.Is(err, ErrUnknown) || !strings.HasSuffix(err.Error(), near) {
 			t.Errorf("%s: %v", name, err)

@@ -53,7 +53,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 }
 
 // unknownTo is the answer of a rule about one thing if there is no such thing. A person may request an action about a
-// thing that EKCO never saw if its machine is an [Adopter], and is told so then. Nobody can have requested one about
+// thing that EKCO never saw if its machine is an [Adopter]; a preflight warns then. Nobody can have requested one about
 // another kind of subject.
 func (s *State) unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResult {
 	noun := strings.ToLower(rec.Subject.Kind)

@@ -50,7 +50,7 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("unknown %s %q: EKCO sees none with this name%s", e.Machine, e.Name, DidYouMean(e.Near))
+	return fmt.Sprintf("unknown %s %q: EKCO sees no such name%s", e.Machine, e.Name, DidYouMean(e.Near))
 }
 
 // Is makes errors.Is(err, ErrUnknown) hold.

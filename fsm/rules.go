@@ -205,8 +205,8 @@ func UnreadableReason(rec *journal.ActionRecord) string {
 	return fmt.Sprintf("this EKCO does not understand all of %s (%s); run the version that wrote it", rec.ID, rec.Unreadable)
 }
 
-func pauseReason(who string, pause PauseState, resume string) string {
-	text := fmt.Sprintf("%s paused by %s", who, pause.By)
+func pauseReason(subject string, pause PauseState, resume string) string {
+	text := fmt.Sprintf("%s paused by %s", subject, pause.By)
 	if pause.Reason != "" {
 		text += fmt.Sprintf(" (%s)", pause.Reason)
 	}

@@ -224,7 +224,7 @@ func (s *State) Enter(e journal.Event, t *Thing, p journal.ThingTransitioned) bo
 	// The journal may no longer have the transitions before the first one on record.
 	known := t.State == p.From || t.EnteredSeq == 0
 	if !ok || to != string(p.To) || !known {
-		s.Problem(e, "%q cannot lead from %s to %s; the %s is %s", p.Event, p.From, p.To, t.Machine(), t.State)
+		s.Problem(e, "transition %q from %s to %s is not allowed; the %s is %s", p.Event, p.From, p.To, t.Machine(), t.State)
 		return false
 	}
 	key, was := Key(t.Subject), t.over()

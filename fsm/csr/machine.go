@@ -83,15 +83,15 @@ func (machine) Table() fsm.Table {
 		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
 		Transitions: []fsm.Transition{
 			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: tellApproved},
-			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: tells(func(r *Request) string { return r.verdict.Reason })},
-			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "none of its checks fails any more", Tells: tells(func(*Request) string { return "none of its checks fails any more" })},
-			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: tells(func(r *Request) string { return r.Ended })},
-			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tells(func(*Request) string { return "EKCO checks it again" })},
+			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: tellReason(func(r *Request) string { return r.verdict.Reason })},
+			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "all its checks pass now", Tells: tellReason(func(*Request) string { return "all its checks pass now" })},
+			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: tellReason(func(r *Request) string { return r.Ended })},
+			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tellReason(func(*Request) string { return "EKCO checks it again" })},
 		},
 	}
 }
 
-func tells(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+func tellReason(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
 	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		return fsm.Telling{Reason: reason(requestOf(t)), Cause: t.Newest()}
 	}
@@ -175,7 +175,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
 	asked := requestOf(t).Facts.Asked
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("%s asks for %s, all of which are its own", asked.Requester, strings.Join(asked.Names(), ", ")),
+		Reason: fmt.Sprintf("%s asks only for names of its own: %s", asked.Requester, strings.Join(asked.Names(), ", ")),
 		Input:  journal.CSRInput{Fingerprint: asked.Fingerprint},
 	}, t.FactsSeq
 }

@@ -63,7 +63,7 @@ func (machine) New(*fsm.Thing) any { return &thing{} }
 
 func (m machine) Table() fsm.Table {
 	return fsm.Table{
-		Name: Machine, Title: "What Rook gives its pods",
+		Name: Machine, Title: "Settings of Rook's pods",
 		About: "ConfigMap `rook-ceph/rook-ceph-operator-config`; the MDS of the CephFilesystem `ceph_filesystem`, by the filesystem's\n" +
 			"UID after `mds-of-`; and, if `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
 		Initial: string(InStep), Over: fsm.Names(Removed),

@@ -14,8 +14,9 @@ const (
 	lastBackOff  = time.Hour
 )
 
-// FailedAttempts are attempts in a row that failed: EKCO began actions about a thing that were abandoned or superseded, although the
-// known facts did not change. A live read contradicted the watch, or another EKCO was at work, for example.
+// FailedAttempts are attempts in a row that failed: EKCO began actions about a thing that were abandoned or superseded,
+// although the known facts did not change. A live read contradicted the watch, or another EKCO was at work, for
+// example.
 type FailedAttempts struct {
 	// Action was the last one. It ended At as Outcome, for Reason.
 	Action  string          `json:"action"`
@@ -68,8 +69,8 @@ func Doubled(pause, most time.Duration, times int) time.Duration {
 	return min(pause, most)
 }
 
-// tooEarly reports whether it is too early for another attempt. A clock that was set back to before the last one causes no
-// wait.
+// tooEarly reports whether it is too early for another attempt. A clock that was set back to before the last one causes
+// no wait.
 func (v *FailedAttempts) tooEarly(now time.Time) bool {
 	return !now.Before(v.At) && now.Before(v.until())
 }

@@ -91,8 +91,8 @@ func notAfter(now time.Time) moved {
 	}
 }
 
-// moveAges moves the times from which EKCO counts whether a destructive action is allowed: those of the machines, of done
-// steps, of failed attempts, and of pauses that were set no later than the given event.
+// moveAges moves the times from which EKCO counts whether a destructive action is allowed: those of the machines, of
+// done steps, of failed attempts, and of pauses that were set no later than the given event.
 func (s *State) moveAges(upTo uint64, m moved) {
 	for _, t := range s.Things {
 		for kind, failed := range t.Failed {

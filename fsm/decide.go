@@ -134,8 +134,8 @@ func (r *round) cancelObsolete() []journal.Draft {
 	return events
 }
 
-// mustFinish reports whether an action can no longer become obsolete: it is past its point of no return, or an unreadable
-// event may say so.
+// mustFinish reports whether an action can no longer become obsolete: it is past its point of no return, or an
+// unreadable event may say so.
 func mustFinish(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
 
 // switchedOff returns which setting forbids an action that EKCO began itself, or "". The settings of a command that

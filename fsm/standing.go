@@ -36,8 +36,8 @@ func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) 
 	return standing, nil
 }
 
-// validateNames returns an error for two machines or rules with one name, which would be asked about each other's things,
-// and for a machine without a title for its page.
+// validateNames returns an error for two machines or rules with one name, which would be asked about each other's
+// things, and for a machine without a title for its page.
 func validateNames(capabilities []Capability) error {
 	machines, rules := map[string]bool{}, map[string]bool{}
 	for _, rule := range slices.Concat(firstRules(), lastRules()) {

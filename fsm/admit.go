@@ -9,24 +9,24 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Admitter is a [Machine] that answers requests by itself, for example because one may
-// be about what EKCO never saw. Those to the others are answered here.
+// Admitter is a [Machine] that answers requests itself, for example because they may be about objects that EKCO never
+// saw. [AdmitPresent] answers requests for the other machines.
 type Admitter interface {
 	Admit(s *State, p Policy, now time.Time, request Request) (Admission, error)
 }
 
-// Asked is a [Machine] that has a say in what a person asks for.
+// Asked is a [Machine] that checks a person's request.
 type Asked interface {
-	// Asked judges the request's input, and completes with it what is asked for. A
-	// *[RefusedError] is recorded. A [NothingToDoError] is not a failure.
+	// Asked checks the request's input and adds it to asked. EKCO records a *[RefusedError]. A [NothingToDoError] is
+	// not a failure.
 	Asked(t *Thing, w *World, request Request, asked *journal.ActionRequested) error
 }
 
 // Admit answers a person's request. It changes nothing.
 //
-// It returns a *[RefusedError], with the event that records the refusal where there is
-// a thing to record it of, an [ErrUnknown] without any, or [ErrNotRefused]. Rules that
-// are not firm do not refuse a person: they are warnings that [CheckRule] gives.
+// It returns a *[RefusedError] together with the event that records the refusal (none if there is no thing to record it
+// for), or an [ErrUnknown], or [ErrNotRefused]. Only rules that are [Rule.Mandatory] refuse a person; [CheckRule] gives
+// the others as warnings.
 func Admit(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	admission, err := admit(s, p, now, request)
 	if err == nil && request.Refused {
@@ -48,9 +48,8 @@ func admit(s *State, p Policy, now time.Time, request Request) (Admission, error
 	return AdmitPresent(s, p, now, request)
 }
 
-// AdmitPresent answers a request that is about a thing which is there, as all are whose
-// machine is no [Admitter], and those of the others that are about nothing else. The kind must be one that a
-// person may ask for.
+// AdmitPresent answers a request about a thing that exists. An [Admitter] calls it for its requests of this sort. The
+// kind must be one that a person may request.
 func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission, error) {
 	kind := s.Kind(request.Kind)
 	t := s.present(kind.Machine, request.Name)
@@ -59,20 +58,20 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 	}
 	if request.UID != "" && request.UID != t.UID {
 		return Refuse(t, request, RuleReplaced, fmt.Sprintf(
-			"the name means another %s now (uid %s) than a moment ago (uid %s); look again, then ask again", t.Machine(), t.UID, request.UID))
+			"the name now belongs to another %s (uid %s) than the one you saw (uid %s); check it, then ask again", t.Machine(), t.UID, request.UID))
 	}
 	w := Look(s, p, now)
-	anew := func() (Admission, error) { return w.admitNew(t, kind, request) }
+	admitNew := func() (Admission, error) { return w.admitNew(t, kind, request) }
 	switch open := s.OpenOf(Key(t.Subject), kind.Name); {
 	case s.Journal.SafeMode():
 		return Refuse(t, request, RuleSafeMode, SafeModeReason(s))
 	case open != nil:
-		return w.AdmitOpen(t, open, request, Resuming{Retried: "it was asked for again", Anew: anew})
+		return w.AdmitOpen(t, open, request, OpenAnswer{RetryReason: "requested again", Replace: admitNew})
 	}
-	return anew()
+	return admitNew()
 }
 
-// present returns the thing of the name that was seen last and is still there, or nil.
+// present returns the thing with this name that was seen last and still exists, or nil.
 func (s *State) present(machine, name string) (present *Thing) {
 	for _, key := range s.Named(machine, name) {
 		if t := s.Things[key]; t.GoneSeq == 0 && !t.over() {
@@ -82,7 +81,7 @@ func (s *State) present(machine, name string) (present *Thing) {
 	return present
 }
 
-// namesPresent yields the names of the machine's things that are still there.
+// namesPresent yields the names of the machine's things that still exist.
 func (s *State) namesPresent(machine string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range s.ByName(machine) {
@@ -93,10 +92,10 @@ func (s *State) namesPresent(machine string) iter.Seq[string] {
 	}
 }
 
-// admitNew admits an action about a thing of which none of the kind is open.
+// admitNew admits an action about a thing that has no open action of this kind.
 func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission, error) {
 	for i := range w.cache.rules {
-		if rule := &w.cache.rules[i]; rule.Firm && kind.obeys(rule.Name) && rule.Refuses(w, t, kind) {
+		if rule := &w.cache.rules[i]; rule.Mandatory && kind.obeys(rule.Name) && rule.Refuses(w, t, kind) {
 			return Refuse(t, request, rule.Name, rule.Reason(w, t, kind))
 		}
 	}
@@ -121,19 +120,19 @@ func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission
 	return Admission{Action: id, Events: append(events, w.Warned(t.Subject, id, request.Actor, request.Warned)...)}, nil
 }
 
-// complete has the machine judge the person's input.
+// complete lets the machine check the person's input.
 func (w *World) complete(t *Thing, request Request, asked *journal.ActionRequested) error {
 	machine, ok := t.machine.Machine.(Asked)
 	switch {
 	case ok:
 		return machine.Asked(t, w, request, asked)
 	case len(request.Input) > 0:
-		return &RefusedError{Rule: RuleInput, Reason: fmt.Sprintf("there is nothing to say of %s but what it is about", request.Kind)}
+		return &RefusedError{Rule: RuleInput, Reason: fmt.Sprintf("a request for %s takes no input besides the name", request.Kind)}
 	}
 	return nil
 }
 
-// Refuse answers a request that is refused, with the event that records it.
+// Refuse refuses a request, with the event that records the refusal.
 func Refuse(t *Thing, request Request, rule, reason string) (Admission, error) {
 	event := journal.Draft{
 		Type: journal.TypeActionRefused, Subject: t.Subject, Cause: t.Newest(), Actor: request.Actor,

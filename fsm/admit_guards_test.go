@@ -206,7 +206,7 @@ func TestAMachineCompletesWhatAPersonAsksForAndAFirmRuleOfOthersIsNoneOfItsKinds
 	of := lamps()
 	of.Machine, of.Kinds[0].Manual = dimmed{}, true
 	of.Rules = append(of.Rules, Rule{
-		Name: "Sunday", Firm: true, Refuses: func(*World, *Thing, *ActionKind) bool { return true },
+		Name: "Sunday", Mandatory: true, Refuses: func(*World, *Thing, *ActionKind) bool { return true },
 		Reason: func(*World, *Thing, *ActionKind) string { return "it is Sunday" },
 	})
 	h.s = NewState(of)
@@ -240,7 +240,7 @@ func TestWhatAMachineHasToSayOfWhatGoesOnIsTold(t *testing.T) {
 	h := manual(t)
 	rec := h.open(func(*journal.ActionRecord) {})
 	w := Look(h.s, h.p, h.now)
-	admission, err := w.AdmitOpen(h.s.Things["Lamp/hall"], rec, asking("hall"), Resuming{Note: "; it burns less"})
+	admission, err := w.AdmitOpen(h.s.Things["Lamp/hall"], rec, asking("hall"), OpenAnswer{Note: "; it burns less"})
 	if err != nil || !strings.HasSuffix(admission.Message, "by operator; it burns less") {
 		t.Errorf("%+v, %v", admission, err)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// OpenOf returns the open action of the kind about the thing of the key, or nil; one
-// that is being cancelled only if there is no other.
+// OpenOf returns the open action of this kind about the thing with this key, or nil. It returns one that is being
+// cancelled only if there is no other.
 func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecord {
 	var found *journal.ActionRecord
 	for _, rec := range s.Actions {
@@ -23,17 +23,17 @@ func (s *State) OpenOf(key string, kind journal.ActionKind) *journal.ActionRecor
 	return found
 }
 
-// Resuming is what a machine has to say about a request for what is open.
-type Resuming struct {
-	// Note is added to the message that says who asked for it.
+// OpenAnswer is a machine's part of the answer to a request for an action that is open.
+type OpenAnswer struct {
+	// Note is added to the message that names who requested it.
 	Note string
-	// Retried is why one that stalled gets a new budget, for the record.
-	Retried string
-	// Anew admits an action in the place of the open one.
-	Anew func() (Admission, error)
+	// RetryReason is the recorded reason for a new retry budget, if the action had stalled.
+	RetryReason string
+	// Replace admits a new action that replaces the open one.
+	Replace func() (Admission, error)
 }
 
-// orCancel is the advice to cancel an action that is in the way, as long as it can be.
+// orCancel is the advice to cancel the open action, "" past its point of no return.
 func orCancel(open *journal.ActionRecord) string {
 	if open.PastNoReturn {
 		return ""
@@ -41,12 +41,12 @@ func orCancel(open *journal.ActionRecord) string {
 	return fmt.Sprintf(", or run \"ekco cancel %s\" first", open.ID)
 }
 
-// AdmitOpen answers a request for what the open action does already.
-func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, say Resuming) (Admission, error) {
+// AdmitOpen answers a request for what an open action already does.
+func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, own OpenAnswer) (Admission, error) {
 	dryRun := request.DryRun || w.Policy.DryRun
 	switch {
 	case !dryRun && takesOver(open):
-		return takeOver(open, request, say.Anew)
+		return takeOver(open, request, own.Replace)
 	case open.Unreadable != "":
 		return Refuse(t, request, RuleUnreadable, UnreadableReason(open))
 	case open.Cancelling != nil:
@@ -56,15 +56,15 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 			"%s is open and is %s; ask again when it has ended%s", open.ID, dryRunWord(open.Request.DryRun), orCancel(open)))
 	}
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("requested at %s by %s%s",
-		Stamp(open.RequestedAt), open.RequestedBy, say.Note)}
+		Stamp(open.RequestedAt), open.RequestedBy, own.Note)}
 	if open.Stalled != nil {
-		answer.Message += "; it had stalled and is tried again"
+		answer.Message += "; it had stalled, and EKCO tries it again"
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionRetried, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
-			Payload: journal.ActionRetried{Reason: say.Retried},
+			Payload: journal.ActionRetried{Reason: own.RetryReason},
 		})
 	}
-	// That a stalled one has a new budget says who asked, but not that a person is behind it.
+	// The event of a retry names the actor, but a join also makes the action one by a person.
 	if request.Actor != open.RequestedBy && (open.Stalled == nil || !open.ByPerson()) {
 		answer.Events = append(answer.Events, journal.Draft{
 			Type: journal.TypeActionJoined, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
@@ -75,21 +75,20 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 	return answer, nil
 }
 
-// takesOver reports whether a person's request replaces the open action: EKCO
-// asked for that one by itself, policy holds it, and nothing of it is done. A
-// person may go on where policy holds EKCO.
+// takesOver reports whether a person's request replaces the open action: EKCO requested that one itself, policy holds
+// it, and none of its steps has begun. Policy that holds EKCO need not hold a person.
 func takesOver(open *journal.ActionRecord) bool {
 	return !open.Request.Manual && open.Status == Held && len(open.Steps) == 0 && open.Unreadable == ""
 }
 
-func takeOver(open *journal.ActionRecord, request Request, anew func() (Admission, error)) (Admission, error) {
-	answer, err := anew()
+func takeOver(open *journal.ActionRecord, request Request, admitNew func() (Admission, error)) (Admission, error) {
+	answer, err := admitNew()
 	if err != nil {
 		return answer, err
 	}
 	cancel := journal.Draft{
 		Type: journal.TypeActionCancelling, Subject: open.Subject, Action: open.ID, Cause: open.LastSeq, Actor: request.Actor,
-		Payload: journal.ActionCancelling{Reason: "replaced by " + answer.Action + ", which " + request.Actor + " asked for"},
+		Payload: journal.ActionCancelling{Reason: "replaced by " + answer.Action + ", requested by " + request.Actor},
 	}
 	answer.Events = append([]journal.Draft{cancel}, answer.Events...)
 	answer.Message = answer.Action + " replaces " + open.ID + ", which was held"

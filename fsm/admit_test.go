@@ -17,7 +17,7 @@ import (
 func manual(t *testing.T) *house {
 	h := newHouse(t)
 	lamps := lamps()
-	lamps.Kinds[0].Manual, lamps.Rules[0].Firm = true, true
+	lamps.Kinds[0].Manual, lamps.Rules[0].Mandatory = true, true
 	h.s = NewState(lamps)
 	h.write(journal.Draft{Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Payload: journal.OperatorStarted{Version: "1"}})
 	for _, name := range []string{"hall", "yard", "window"} {
@@ -85,7 +85,7 @@ func TestWhatIsFirmRefusesAPersonWhateverIsForced(t *testing.T) {
 	}
 	request = asking("hall")
 	request.Input = json.RawMessage(`{"dim":true}`)
-	if _, err := h.admitted(request, "action.refused hall"); err == nil || !strings.Contains(err.Error(), "nothing to say of light-lamp") {
+	if _, err := h.admitted(request, "action.refused hall"); err == nil || !strings.Contains(err.Error(), "light-lamp takes no input") {
 		t.Errorf("what nobody reads: %v", err)
 	}
 	h.write(journal.Draft{Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Payload: journal.JournalSalvaged{DamagedFile: "f"}})
@@ -97,7 +97,7 @@ func TestWhatIsFirmRefusesAPersonWhateverIsForced(t *testing.T) {
 func TestWhatIsGoneIsUnknownToAPerson(t *testing.T) {
 	h := manual(t)
 	h.write(journal.Draft{Type: journal.TypeThingGone, Subject: subject("yard"), Payload: journal.ThingGone{Machine: "lamp", Reason: "stolen"}})
-	for name, near := range map[string]string{"yard": `unknown lamp "yard": EKCO sees none of the name`, "yall": "; did you mean hall?"} {
+	for name, near := range map[string]string{"yard": `unknown lamp "yard": EKCO sees no such name`, "yall": "; did you mean hall?"} {
 		_, err := h.admitted(asking(name))
 		if !errors.Is(err, ErrUnknown) || !strings.HasSuffix(err.Error(), near) {
 			t.Errorf("%s: %v", name, err)

@@ -6,11 +6,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RetryAfter is how long EKCO waits, if nothing new is seen, before it requests again what ended early.
+// RetryAfter is how long EKCO waits before it repeats an action that ended early, unless it observes something new.
 const RetryAfter = 10 * time.Minute
 
-// RetryChange is [Thing.Again] for an action whose effect is known once it was made: then, or if it was done, or if
-// something else is wanted than by the last one (other), it may be requested at once.
+// RetryChange is [Thing.Again] for an action whose effect EKCO knows as soon as it is made. The action may be requested
+// at once if it was made, if the last one is done, or if the last one was for another target (other).
 func (t *Thing) RetryChange(kind journal.ActionKind, other bool, p Policy) (due time.Time, may bool) {
 	if last := t.Last[kind]; other || last == nil || last.Outcome == journal.OutcomeDone {
 		return time.Time{}, true
@@ -18,10 +18,9 @@ func (t *Thing) RetryChange(kind journal.ActionKind, other bool, p Policy) (due 
 	return t.Again(kind, p, RetryAfter)
 }
 
-// Again returns when the thing may want an action of the kind once more, and whether it
-// may. It may at once if there was none, or if something was observed of the thing since.
-// Else what the action changed need not be seen yet, or was undone before anybody saw it,
-// so it may after a rest; one that was only played, and would be again, changes nothing.
+// Again returns when the thing may want another action of this kind, and whether it may at all. It may at once if there
+// was none yet, or if EKCO has observed the thing since. Otherwise EKCO may not have seen the effect yet, or another
+// client undid it first, so it may after the backoff. A dry run is not repeated as a dry run: it would change nothing.
 func (t *Thing) Again(kind journal.ActionKind, p Policy, rest time.Duration) (due time.Time, may bool) {
 	last := t.Last[kind]
 	switch {

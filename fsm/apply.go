@@ -15,11 +15,10 @@ const maxProblems = 20
 // Apply decodes the event and folds it; see [State.ApplyDecoded].
 func (s *State) Apply(e journal.Event) { s.ApplyDecoded(e.Decoded()) }
 
-// ApplyDecoded folds the event into the state. It takes every event and never
-// panics: one that this EKCO does not understand holds the action it belongs
-// to, or else is carried along; one that makes no sense in this state is noted
-// in Problems. Events at or below Seq are folded already and are skipped. The
-// state may keep what the event says, which must not change afterwards.
+// ApplyDecoded folds the event into the state. It accepts every event and never panics. An event that this EKCO does
+// not understand holds its action, and is ignored if it has none. An event that does not fit the state is noted in
+// Problems. Events at or below Seq are already folded and are skipped. The state may keep parts of the event, so the
+// caller must not change it afterwards.
 func (s *State) ApplyDecoded(d journal.Decoded) {
 	if d.Seq <= s.Seq {
 		return
@@ -27,15 +26,15 @@ func (s *State) ApplyDecoded(d journal.Decoded) {
 	s.Journal.noteLoss(d, s.Seq, s.Time)
 	s.Seq, s.Time = d.Seq, d.Time
 	if d.Err != nil {
-		s.carry(d.Event, d.Err)
+		s.holdUnreadable(d.Event, d.Err)
 		return
 	}
 	s.fold(d.Event, d.Body)
 	s.noteOperator(d.Event)
 }
 
-// carry keeps an event that cannot be read from doing harm.
-func (s *State) carry(e journal.Event, err error) {
+// holdUnreadable handles an event that cannot be read: it holds the event's action.
+func (s *State) holdUnreadable(e journal.Event, err error) {
 	understood := !errors.Is(err, journal.ErrUnknownType) && !errors.Is(err, journal.ErrUnknownVersion)
 	if understood {
 		s.Problem(e, "%v", err)
@@ -55,9 +54,8 @@ func (s *State) carry(e journal.Event, err error) {
 	s.stepAction(rec, actionHold)
 }
 
-// openUnreadable opens an action whose request cannot be read, so that it is
-// seen and held. Other events of an unknown action open nothing: the action
-// may be over.
+// openUnreadable opens an action whose request cannot be read, so that it is shown and held. No other event opens an
+// unknown action: it may have ended.
 func (s *State) openUnreadable(e journal.Event) *journal.ActionRecord {
 	if e.Type != journal.TypeActionRequested && e.Type != journal.TypeActionAdopted {
 		return nil
@@ -65,7 +63,7 @@ func (s *State) openUnreadable(e journal.Event) *journal.ActionRecord {
 	rec := &journal.ActionRecord{
 		ID: e.Action, Subject: e.Subject, Status: Requested, RequestedBy: e.Actor, RequestedAt: e.Time,
 	}
-	// The kind is a hint only: by it the action counts as one of them.
+	// Only a hint: it makes the action count among those of its kind.
 	var hint struct {
 		Kind journal.ActionKind `json:"kind"`
 	}
@@ -109,10 +107,10 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	}
 }
 
-// foldStarted begins a new watch. An outage that the last operator noted is
-// over or will be noticed again; until then settling keeps EKCO from acting.
+// foldStarted starts a new observation. An outage that the last operator recorded is over, or EKCO will notice it
+// again; until then the settling period keeps EKCO from acting.
 func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
-	s.takeUpClock(e, p)
+	s.adoptClock(e, p)
 	s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
 	s.API = APIState{SettlingFrom: e.Time}
 	if p.ClusterUID != "" {

@@ -21,7 +21,7 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 		s.Problem(e, "no action %q is open", e.Action)
 		return
 	}
-	s.own(rec)
+	s.unshare(rec)
 	held, cancelling := waits(rec), rec.Cancelling != nil
 	if err := rec.Fold(e, payload); err != nil {
 		s.Problem(e, "%v", err)
@@ -41,10 +41,10 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	}
 }
 
-// waits reports whether something holds the action.
+// waits reports whether the action is held.
 func waits(rec *journal.ActionRecord) bool { return len(rec.Holds) > 0 || rec.Unreadable != "" }
 
-// stepFor moves the status for what an event says outright.
+// stepFor changes the status as the event demands.
 func (s *State) stepFor(rec *journal.ActionRecord, payload journal.Payload) {
 	switch payload.(type) {
 	case *journal.ActionPlanned:
@@ -65,7 +65,7 @@ func (s *State) stepFor(rec *journal.ActionRecord, payload journal.Payload) {
 	}
 }
 
-// stepRetried: what cannot be read stays held, and what is cancelled stays so.
+// stepRetried keeps an unreadable action held and a cancelled one cancelled.
 func (s *State) stepRetried(rec *journal.ActionRecord) {
 	if rec.Unreadable != "" {
 		return
@@ -86,8 +86,8 @@ func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 	s.open(&rec)
 }
 
-// foldAdopted opens an action of another journal. One that a mirror knows more of than this
-// journal, which lost its newest events or was away meanwhile, goes on as the mirror has it.
+// foldAdopted opens an action of another journal. An action that is open here continues as a mirror has it if the
+// mirror knows more of it, because this journal lost its newest events or was not in use.
 func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec := p.Record
 	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID && !p.Continues
@@ -99,29 +99,26 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec.Status = statusOf(&rec)
 	s.takeDomains(&rec)
 	s.open(&rec)
-	countAnew(&rec, e.Time)
+	restartTimes(&rec, e.Time)
 	if s.Things[Key(rec.Subject)] == nil {
 		s.adoptThing(e, rec.Subject)
 	}
 }
 
-// takeDomains lets the steps of a plan that was made before there were domains take those
-// of their kind: nothing says which of them change nothing. No other plan of a kind that
-// has domains names none.
+// takeDomains gives each step of a plan from before there were domains all domains of its kind, because the plan does
+// not say which steps change nothing. Every other plan of such a kind names its domains.
 func (s *State) takeDomains(rec *journal.ActionRecord) {
 	if kind := s.Kind(rec.Kind); kind != nil && len(kind.Domains) > 0 && !rec.Plan.NamesDomains() {
 		rec.Plan = rec.Plan.TakingDomains(kind.Domains)
 	}
 }
 
-// open adds the action.
 func (s *State) open(rec *journal.ActionRecord) {
 	s.Actions[rec.ID] = rec
 	s.openedOf(rec)
 }
 
-// statusOf derives the status of an action from the rest of its record. It is
-// needed when another journal's record is adopted.
+// statusOf derives the status of an action from the rest of its record, for an action of another journal.
 func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	switch {
 	case rec.Stalled != nil && rec.Undoing():
@@ -138,7 +135,7 @@ func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	return Requested
 }
 
-// close forgets an action that has ended, but for what its machine keeps of it.
+// close forgets an action that has ended, except for what its thing keeps of it.
 func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	p := rec.Ended
 	delete(s.Actions, rec.ID)
@@ -149,7 +146,7 @@ func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	s.endedOf(e, rec, p)
 }
 
-// startsCooldown: an action does, unless it ended before it did anything.
+// startsCooldown reports whether the end of the action starts a cooldown: not if it was stopped before its first step.
 func startsCooldown(rec *journal.ActionRecord, outcome journal.Outcome) bool {
 	stopped := outcome == journal.OutcomeCancelled || outcome == journal.OutcomeAbandoned
 	return !stopped || len(rec.Steps) > 0

@@ -6,7 +6,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// fold reports whether the event is one of the journal's own.
+// fold reports whether the event is about the journal itself.
 func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 	switch p := payload.(type) {
 	case *journal.JournalCreated:
@@ -26,16 +26,16 @@ func (s *JournalState) fold(e journal.Event, payload journal.Payload) bool {
 		s.Salvaged, s.SalvagedAt = nil, time.Time{}
 		s.Outdated, s.OutdatedAt = nil, time.Time{}
 		s.LostFrom, s.LostSeq = time.Time{}, 0
-	case *journal.JournalExported, *journal.JournalPruned, *journal.JournalImported: // nothing that EKCO judges by
+	case *journal.JournalExported, *journal.JournalPruned, *journal.JournalImported: // no decision depends on these
 	default:
 		return false
 	}
 	return true
 }
 
-// noteLoss keeps, with the first of the events that tell of a loss, where it is told and since
-// when events are missing, if the last event before, at seq last, is the last that was kept. A
-// file that went on without the lost ones has later events, whose times say nothing of that.
+// noteLoss notes the first event that reports a loss, and since when events are missing. That time is known only if the
+// event before, with number last, is the last one that was kept: a file that continued without the lost events has
+// later events.
 func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
 	known := true
 	switch p := d.Body.(type) {
@@ -54,5 +54,5 @@ func (s *JournalState) noteLoss(d journal.Decoded, last uint64, at time.Time) {
 	}
 }
 
-// mark shortens what tells journals apart to what people can read out.
+// mark shortens an identifier of a journal to what people can read out.
 func mark(id string) string { return id[:min(len(id), 4)] }

@@ -2,8 +2,7 @@ package fsm
 
 import "github.com/replicatedhq/ekco/journal"
 
-// foldThing folds what is about things: the generic events here, those of a type of its
-// own in the machine.
+// foldThing folds events about things: the generic types here, the types of a machine in that machine.
 func (s *State) foldThing(e journal.Event, payload journal.Payload) bool {
 	switch p := payload.(type) {
 	case *journal.ThingObserved:
@@ -35,13 +34,13 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 	t := s.Things[Key(e.Subject)]
 	switch {
 	case m.table.OwnFacts || Key(e.Subject) == "/":
-		s.Problem(e, "a thing without name, or one that the machine %q does not observe", p.Machine)
+		s.Problem(e, "the subject has no name, or machine %q has event types of its own for facts", p.Machine)
 		return
 	case t == nil:
 		t = s.Add(p.Machine, e.Subject, journal.State(m.table.Initial), e.Time)
 		t.AddedSeq = e.Seq
 	case t.Machine() != p.Machine:
-		s.Problem(e, "the machine %q tells of what is a thing of the machine %q; its things need subjects of their own", p.Machine, t.Machine())
+		s.Problem(e, "machine %q reports a subject of machine %q; each machine needs its own subjects", p.Machine, t.Machine())
 		return
 	}
 	s.Changed(p.Machine)
@@ -52,8 +51,7 @@ func (s *State) foldThingObserved(e journal.Event, p *journal.ThingObserved) {
 	t.FactsSeq, t.GoneSeq = e.Seq, 0
 }
 
-// foldThingGone takes no offence at the end of a thing that is not known: one that came
-// to its end may be forgotten before its object is gone.
+// foldThingGone accepts the end of an unknown thing: EKCO may forget a finished thing before its object is gone.
 func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
 	if s.cache.machines[p.Machine] != nil && s.Things[Key(e.Subject)] == nil {
 		return
@@ -67,18 +65,17 @@ func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
 	t.machine.Gone(t, e, p.Reason)
 }
 
-// thingOf returns the thing that the event is about, or notes that there is none.
+// thingOf returns the event's thing. If there is none, it notes a problem and returns nil.
 func (s *State) thingOf(e journal.Event, machine string) *Thing {
 	t := s.Things[Key(e.Subject)]
 	if t == nil || t.Machine() != machine {
-		s.Problem(e, "the machine %q knows no such thing", machine)
+		s.Problem(e, "machine %q knows no such subject", machine)
 		return nil
 	}
 	return t
 }
 
-// adoptThing adds the thing of an adopted action of which nothing else is known, if
-// there is a machine for it.
+// adoptThing adds the thing of an adopted action, if a machine knows what it is.
 func (s *State) adoptThing(e journal.Event, subject journal.Subject) {
 	for _, capability := range s.cache.capabilities {
 		if adopter, ok := capability.Machine.(Adopter); ok && adopter.Adopt(s, e, subject) {
@@ -87,20 +84,20 @@ func (s *State) adoptThing(e journal.Event, subject journal.Subject) {
 	}
 }
 
-// openedOf tells the machine of the action's thing that it is open.
+// openedOf reports an opened action to its thing's machine.
 func (s *State) openedOf(rec *journal.ActionRecord) {
 	if t := s.Things[Key(rec.Subject)]; t != nil {
 		t.machine.Opened(s, t, rec)
 	}
 }
 
-// endedOf keeps with the action's thing how it ended.
+// endedOf notes at the action's thing how the action ended.
 func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	t := s.Things[Key(rec.Subject)]
 	if t == nil {
 		return
 	}
-	t.noteVain(e, rec, ended)
+	t.noteFailure(e, rec, ended)
 	t.noteChange(e, rec, ended)
 	if !t.machine.Ended(s, t, rec, ended) {
 		return

@@ -6,24 +6,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// cache is derived from State's data and from what this EKCO can do. It is made when
-// first needed and never part of a snapshot.
+// cache is derived from the state and from this EKCO's capabilities. No snapshot has it.
 type cache struct {
 	capabilities []Capability
-	// machines are the machines of things, action is that of actions.
+	// machines are the machines of things; action is the machine of actions.
 	machines map[string]*machine
 	action   checker
-	// kinds are the kinds of action, by name.
-	kinds map[journal.ActionKind]*ActionKind
-	rules []Rule
-	// named lists the keys of all things of a name, in the order in which they were
-	// first seen since the cache was made.
+	kinds    map[journal.ActionKind]*ActionKind
+	rules    []Rule
+	// named lists the keys of all things with a name, in the order in which they were added to the cache.
 	named map[thingName][]string
-	// shared marks the actions whose maps somebody else may hold.
+	// shared marks actions whose maps a reader may hold; see [State.OpenActions].
 	shared map[string]bool
-	// sums is what machines summed up of their things, as long as none changes.
+	// sums has each machine's summary of its things, until one of them changes.
 	sums map[string]any
-	// counts are how many things of a machine there are, as long as none changes.
+	// counts has the number of things of each machine, until one of them changes.
 	counts map[string]count
 }
 
@@ -54,8 +51,7 @@ func newCache(capabilities []Capability) *cache {
 	return c
 }
 
-// machine returns the machine of the name. To add a thing of a machine that this EKCO
-// does not have is a programmer's mistake.
+// machine returns the machine with this name. A thing of an unknown machine is a programming error.
 func (c *cache) machine(name string) *machine {
 	m := c.machines[name]
 	if m == nil {
@@ -77,8 +73,7 @@ func (c *cache) unindex(key string, t *Thing) {
 	}
 }
 
-// Sum returns what sum makes of the machine's things: once, for as long as none of
-// them changes.
+// Sum returns sum's result about the machine's things, and caches it until one of them changes.
 func (s *State) Sum(machine string, sum func() any) any {
 	known, ok := s.cache.sums[machine]
 	if !ok {
@@ -88,7 +83,7 @@ func (s *State) Sum(machine string, sum func() any) any {
 	return known
 }
 
-// Changed makes the next [State.Sum] and [State.Count] of the machine count anew.
+// Changed invalidates the machine's [State.Sum] and [State.Count].
 func (s *State) Changed(machine string) {
 	delete(s.cache.sums, machine)
 	delete(s.cache.counts, machine)

@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Carried returns what decides besides the open actions, for an EKCO that starts with
-// another journal. Facts are not in it, since that EKCO observes the cluster itself.
+// Carried returns what else decisions depend on besides the open actions, for an EKCO that starts with another journal.
+// Facts are left out, since that EKCO observes the cluster itself.
 func (s *State) Carried() journal.Carried {
 	carried := journal.Carried{
 		Seq: s.Seq, Pauses: maps.Clone(s.Pauses), EndedAt: maps.Clone(s.EndedAt), Contests: map[string]json.RawMessage{},
@@ -18,32 +18,32 @@ func (s *State) Carried() journal.Carried {
 		if len(t.Contests) == 0 || t.over() {
 			continue
 		}
-		if raw, err := json.Marshal(t.Contests); err == nil { // it is plain data
+		if raw, err := json.Marshal(t.Contests); err == nil { // cannot fail: plain data
 			carried.Contests[key] = raw
 		}
 	}
 	return carried
 }
 
-// Mirrored is a mirror, and how this journal stands to it.
+// Mirrored is a mirror, and what it shares with this journal.
 type Mirrored struct {
 	journal.Carried
-	// Adopted says which mirror it is.
+	// Adopted identifies the mirror.
 	Adopted journal.JournalAdopted
-	// Knew is the last event of this journal that the mirror's writer knew, Kept the last one that
-	// this journal has not lost; 0 if that is not known.
+	// Knew is the last event of this journal that the mirror's writer knew. Kept is the last event that this journal
+	// has not lost; 0 if unknown.
 	Knew, Kept uint64
 }
 
-// knew reports whether the mirror's writer knew a pause of this journal. The journal may have lost events and gone on
-// since, and then has other events with the same numbers: a pause that is later than the mirror is another one.
+// knew reports whether the mirror's writer knew a pause of this journal. If the journal lost events and went on, it has
+// other events with the same numbers: a pause that is later than the mirror is another one.
 func (from Mirrored) knew(own PauseState) bool {
 	return (from.Kept == 0 || own.Seq <= min(from.Knew, from.Kept)) && !own.At.After(from.Adopted.MirroredAt)
 }
 
-// TakeOver drafts what makes this journal decide by what the mirror carries, after the events
-// that take over its actions. A pause that the mirror's writer knew and does not have was ended
-// there. One that this journal ended itself stays ended. Nothing is drafted if nothing is new.
+// TakeOver drafts the events that take over what the mirror carries, after adopted, the events that take over its
+// actions. A pause that the mirror's writer knew but does not have was ended there. A pause that this journal ended
+// stays ended. Without anything new it drafts nothing.
 func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft {
 	note := from.Adopted
 	actions := map[string]bool{}
@@ -69,7 +69,7 @@ func TakeOver(s *State, from Mirrored, adopted []journal.Draft) []journal.Draft 
 
 func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 	if from.Pauses == nil {
-		return nil // its writer kept none
+		return nil // its writer kept no pauses
 	}
 	for _, key := range sortedKeys(s.Pauses) {
 		own := s.Pauses[key]
@@ -78,7 +78,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 		}
 		drafts = append(drafts, journal.Draft{
 			Type: journal.TypePauseCleared, Subject: pauseSubject(s, key), Cause: own.Seq, Actor: ActorOperator,
-			Payload: journal.PauseCleared{Reason: "it was ended under journal " + from.Adopted.JournalID},
+			Payload: journal.PauseCleared{Reason: "ended in journal " + from.Adopted.JournalID},
 		})
 	}
 	for _, key := range sortedKeys(from.Pauses) {
@@ -116,7 +116,7 @@ func (s *State) foldPaused(e journal.Event, p *journal.PauseSet) {
 	s.Pauses[PauseKey(e.Subject)] = pause
 }
 
-// foldCarried takes over what a mirror carried; its pauses and actions have events of their own.
+// foldCarried takes over cooldowns and contests from a mirror; pauses and actions have events of their own.
 func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 	shown := *p
 	shown.EndedAt, shown.Contests = nil, nil
@@ -131,7 +131,7 @@ func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 	for key, raw := range p.Contests {
 		contests := map[string]*Contest{}
 		if err := json.Unmarshal(raw, &contests); err != nil {
-			s.Problem(e, "the contests of %s: %v", key, err)
+			s.Problem(e, "read the contests of %s: %v", key, err)
 			continue
 		}
 		maps.DeleteFunc(contests, func(_ string, c *Contest) bool { return c == nil })
@@ -150,7 +150,7 @@ func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 	}
 }
 
-// inherit takes over contests that are newer than the own ones. Their facts are another journal's.
+// inherit takes over contests that are newer than the thing's own. Their FactsSeq numbers another journal's event.
 func (t *Thing) inherit(contests map[string]*Contest) {
 	for key, contest := range contests {
 		if own := t.Contests[key]; own != nil && !contest.Last.After(own.Last) {

@@ -9,21 +9,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// CheckResult is a rule's answer to an action that wants to go on. It passes
-// when neither Warn nor Hold is set.
+// CheckResult is the answer of a rule about an open action. The rule passes if neither Warn nor Hold is set.
 type CheckResult struct {
 	Warn, Hold bool
-	// NeedsPerson is set with Hold by [Rule.NeedsPerson].
+	// NeedsPerson is set together with Hold if [Rule.NeedsPerson] is.
 	NeedsPerson bool
-	// Reason says what is wrong and, for a hold, what would lift it.
+	// Reason says what is wrong and, for a hold, when the action continues.
 	Reason string
 }
 
-// CheckRule asks one rule whether the action may take its next step. What
-// holds an automatic action is a warning to one that a person asked for or joined, except SafeMode and
-// OneAtATime, which hold both; Settling concerns automatic actions only. A rule
-// that the action's kind does not list passes. One that is not known holds, and so
-// does every rule to which the kind or the subject is not known.
+// CheckRule asks one rule whether the action may take its next step. A rule that holds an automatic action only warns
+// about one that a person requested or joined, except SafeMode and OneAtATime, which hold both; Settling concerns
+// automatic actions only. A rule that the action's kind does not list passes. An unknown rule holds the action, and so
+// does every rule if the kind or the subject is unknown.
 func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.ActionRecord) CheckResult {
 	kind := s.Kind(rec.Kind)
 	switch {
@@ -31,7 +29,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		return CheckResult{Hold: true, Reason: fmt.Sprintf("this EKCO does not know the preflight %q; run the version that planned the action", name)}
 	case kind == nil:
 		return CheckResult{Hold: true, Reason: fmt.Sprintf(
-			"this EKCO does not know actions of kind %q, so it cannot be told whether policy allows this; run the version that began the action", rec.Kind)}
+			"this EKCO does not know actions of kind %q, so it cannot check whether policy allows this; run the version that began the action", rec.Kind)}
 	case !kind.obeys(name):
 		return CheckResult{}
 	case name == RuleOneAtATime:
@@ -54,20 +52,20 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 	return result
 }
 
-// unknownTo is the answer of a rule about one thing where there is none. A person
-// may ask for a thing that EKCO never saw where its machine allows it, and is told so; what is none of the kind's
-// things was never asked for.
+// unknownTo is the answer of a rule about one thing if there is no such thing. A person may request an action about a
+// thing that EKCO never saw if its machine is an [Adopter]; a preflight warns then. Nobody can have requested one about
+// another kind of subject.
 func (s *State) unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResult {
 	noun := strings.ToLower(rec.Subject.Kind)
 	if _, unseen := s.cache.machines[kind.Machine].Machine.(Adopter); rec.ByPerson() && unseen && noun == kind.Machine {
 		return CheckResult{}
 	}
 	return CheckResult{Hold: true, Reason: fmt.Sprintf(
-		"%s %s (uid %s) is none of those that EKCO has seen, so it cannot be told whether policy allows this; EKCO goes on when it sees the %s",
+		"EKCO has not seen %s %s (uid %s), so it cannot check whether policy allows this; it continues when it sees the %s",
 		noun, rec.Subject.Name, rec.Subject.UID, kind.Machine)}
 }
 
-// and joins the answers of two rules of one name, such as the two pauses.
+// and joins the answers of two rules with the same name, such as the two pauses.
 func (c CheckResult) and(other CheckResult) CheckResult {
 	if c.Reason != "" && other.Reason != "" {
 		other.Reason = c.Reason + "; " + other.Reason
@@ -79,15 +77,14 @@ func severity(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) Chec
 	switch {
 	case byPerson && r.Name == RuleSettling:
 		return CheckResult{}
-	case byPerson && !r.Firm:
+	case byPerson && !r.Mandatory:
 		return CheckResult{Warn: true, Reason: r.Reason(w, t, kind)}
 	}
 	return CheckResult{Hold: true, NeedsPerson: r.NeedsPerson, Reason: r.why(w, t, kind)}
 }
 
-// checkTurn lets one action of a kind run at a time: of those that want to, the one
-// with an open step; without one, the one that is under way; else the one that was
-// requested first.
+// checkTurn lets one action of a kind run at a time: the one with an open step, else the one that has begun, else the
+// one that was requested first.
 func checkTurn(s *State, kind *ActionKind, rec *journal.ActionRecord) CheckResult {
 	var first *journal.ActionRecord
 	for _, other := range s.Actions {
@@ -99,7 +96,7 @@ func checkTurn(s *State, kind *ActionKind, rec *journal.ActionRecord) CheckResul
 		return CheckResult{}
 	}
 	return CheckResult{Hold: true, Reason: fmt.Sprintf(
-		"%s of %s %s comes first, and %s; this goes on when it has ended or stalled",
+		"queued behind %s of %s %s, since %s; this continues when that has ended or stalled",
 		first.ID, kind.Machine, first.Subject.Name, kind.Turn)}
 }
 
@@ -117,8 +114,8 @@ func (s *State) blocks(other, rec *journal.ActionRecord) bool {
 	return turnOrder(other, rec) < 0
 }
 
-// heldByPolicy reports whether nothing but rules of policy holds an action. What
-// EKCO began by itself can wait for them for days, and a person need not.
+// heldByPolicy reports whether only rules of policy hold the action. An action that EKCO began can wait for them for
+// days, and a person need not wait for it.
 func (s *State) heldByPolicy(rec *journal.ActionRecord) bool {
 	for _, hold := range rec.Holds {
 		if hold.Preflight == RuleOneAtATime || s.cache.rule(hold.Preflight) == nil {
@@ -136,7 +133,7 @@ func turnOrder(a, b *journal.ActionRecord) int {
 	)
 }
 
-// firstIf orders what has a property before what has not.
+// firstIf orders the one with the property first.
 func firstIf(a, b bool) int {
 	switch {
 	case a == b:
@@ -147,7 +144,7 @@ func firstIf(a, b bool) int {
 	return 1
 }
 
-// deferred reports whether all that is left of an action may wait for days.
+// deferred reports whether all remaining steps of the action may wait for days.
 func deferred(rec *journal.ActionRecord) bool { _, is := rec.Deferred(); return is }
 
 func hasOpenStep(rec *journal.ActionRecord) bool {
@@ -159,8 +156,7 @@ func hasOpenStep(rec *journal.ActionRecord) bool {
 	return false
 }
 
-// underWay reports whether the action has begun and does not already wait for
-// its turn.
+// underWay reports whether the action has begun and is not waiting for its turn.
 func underWay(rec *journal.ActionRecord) bool {
 	for _, hold := range rec.Holds {
 		if hold.Preflight == RuleOneAtATime {

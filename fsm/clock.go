@@ -9,16 +9,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sameClock is how far two readings of one clock may be apart: between them lies
-// what an append takes.
+// sameClock is how far two readings of one clock may differ: appending an event takes time between them.
 const sameClock = time.Second
 
-// Wrong reports whether the clock and the API server's are far apart, as far as
-// that is known.
+// Wrong reports whether EKCO's clock and the API server's are known to be far apart.
 func (c ClockState) Wrong() bool { return journal.FarApart(c.Skew) }
 
-// foldJumped brings every time to the clock as it is now, so that nothing is
-// older or younger than it was a moment ago, and begins to settle anew.
+// foldJumped moves every recorded time with the clock, so that no age changes, and starts the settling period again.
 func (s *State) foldJumped(e journal.Event, p *journal.ClockJumped) {
 	s.jump(e, time.Duration(p.By))
 	s.Clock.Skew = nil
@@ -29,17 +26,16 @@ func (s *State) foldJumped(e journal.Event, p *journal.ClockJumped) {
 
 func (s *State) jump(e journal.Event, by time.Duration) {
 	m := later(by)
-	s.past(m)
+	s.moveTimes(m)
 	s.steps(func(step *journal.StepRecord) { m.to(&step.NextTry) })
 	s.Clock.JumpedAt, s.Clock.Jump = e.Time, journal.Duration(by)
 }
 
-// takeUpClock brings the times on record to the clock of the operator that
-// starts. Within one boot of the machine its monotonic clock says how long EKCO
-// was away. Else nobody knows, since two readings of a clock that may be wrong
-// say nothing: what leads to something destructive is then as old as it was when
-// EKCO last wrote. It counts anew if the clock is known to be wrong now.
-func (s *State) takeUpClock(e journal.Event, p *journal.OperatorStarted) {
+// adoptClock moves the recorded times to the clock of the operator that starts. Within one boot, the machine's
+// monotonic clock gives how long EKCO was away. After another boot nobody knows, since the clock may be wrong: ages
+// that allow a destructive action then stay what they were at EKCO's last event. If the clock is known to be wrong now,
+// they start at zero.
+func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	zero := e.Time.Add(-time.Duration(p.Uptime))
 	switch {
 	case p.BootID != "" && p.BootID == s.Clock.BootID:
@@ -49,18 +45,17 @@ func (s *State) takeUpClock(e journal.Event, p *journal.OperatorStarted) {
 		zero = s.Clock.Zero
 	case s.Clock.LastSeq > 0:
 		away := e.Time.Sub(s.Clock.LastAt)
-		s.ages(s.Clock.LastSeq, later(away))
+		s.moveAges(s.Clock.LastSeq, later(away))
 	}
 	if journal.FarApart(p.ClockSkew) {
-		s.ages(e.Seq, func(time.Time) time.Time { return e.Time })
+		s.moveAges(e.Seq, func(time.Time) time.Time { return e.Time })
 	}
-	s.past(notAfter(e.Time))
+	s.moveTimes(notAfter(e.Time))
 	s.Clock.BootID, s.Clock.Zero, s.Clock.Skew = p.BootID, zero, p.ClockSkew
 }
 
-// noteOperator remembers when an operator was last at work. What a start
-// appends before operator.started is by another clock already, and does not
-// count.
+// noteOperator notes when an operator last wrote. Events that a start appends before operator.started do not count:
+// they already have another clock.
 func (s *State) noteOperator(e journal.Event) {
 	switch {
 	case e.Actor != ActorOperator && !strings.HasPrefix(e.Actor, actorsObserving), e.Subject.Kind == journal.JournalSubject.Kind:
@@ -70,13 +65,13 @@ func (s *State) noteOperator(e journal.Event) {
 	}
 }
 
-// actorsObserving begins the names of those who write facts.
+// actorsObserving is the prefix of the actors that write facts.
 const actorsObserving = "observer/"
 
-// moved says what becomes of a time.
+// moved maps a recorded time to its new value.
 type moved func(time.Time) time.Time
 
-// to moves a time that is set.
+// to moves a time, unless it is zero.
 func (m moved) to(t *time.Time) {
 	if !t.IsZero() {
 		*t = m(*t)
@@ -96,14 +91,14 @@ func notAfter(now time.Time) moved {
 	}
 }
 
-// ages moves the times from which is counted whether something destructive may
-// be done: those of the machines, since when a step is done, an action in vain, and a pause in force that was set no later than by the given event.
-func (s *State) ages(upTo uint64, m moved) {
+// moveAges moves the times from which EKCO counts whether a destructive action is allowed: those of the machines, of
+// done steps, of failed attempts, and of pauses that were set no later than the given event.
+func (s *State) moveAges(upTo uint64, m moved) {
 	for _, t := range s.Things {
-		for kind, vain := range t.Vain {
-			moved := *vain // others may hold the former one
+		for kind, failed := range t.Failed {
+			moved := *failed // readers may hold the former one
 			m.to(&moved.At)
-			t.Vain[kind] = &moved
+			t.Failed[kind] = &moved
 		}
 		for kind, last := range t.Last {
 			moved := *last // here too
@@ -135,7 +130,7 @@ func (s *State) ages(upTo uint64, m moved) {
 	}
 }
 
-// pauseFrom returns the pause as if it had begun at that time: as long as it was.
+// pauseFrom returns the pause with another start and the same length.
 func pauseFrom(p PauseState, at time.Time) PauseState {
 	if !p.Until.IsZero() {
 		p.Until = p.Until.Add(at.Sub(p.At))
@@ -144,9 +139,9 @@ func pauseFrom(p PauseState, at time.Time) PauseState {
 	return p
 }
 
-// past moves every time at which something was by EKCO's clock.
-func (s *State) past(m moved) {
-	s.ages(s.Seq, m)
+// moveTimes moves every recorded time of EKCO's clock.
+func (s *State) moveTimes(m moved) {
+	s.moveAges(s.Seq, m)
 	for _, t := range []*time.Time{
 		&s.Journal.SalvagedAt, &s.Journal.OutdatedAt, &s.Journal.LostFrom, &s.Journal.ReplacedAt, &s.Journal.AdoptedAt,
 		&s.Operator.StartedAt, &s.Operator.StoppedAt, &s.API.LostAt, &s.API.SettlingFrom,
@@ -160,7 +155,7 @@ func (s *State) past(m moved) {
 	}
 	for _, rec := range s.Actions {
 		m.to(&rec.RequestedAt)
-		rec.Warned = slices.Clone(rec.Warned) // others may hold the former ones
+		rec.Warned = slices.Clone(rec.Warned) // readers may hold the former ones
 		for i := range rec.Warned {
 			m.to(&rec.Warned[i].At)
 		}
@@ -175,7 +170,7 @@ func (s *State) past(m moved) {
 	}
 }
 
-// held moves since when an action waits. Others may hold its map.
+// held moves the times since which an action waits. Readers may hold its map.
 func (m moved) held(rec *journal.ActionRecord) {
 	m.to(&rec.StalledAt)
 	rec.HeldSince = maps.Clone(rec.HeldSince)
@@ -190,7 +185,7 @@ func (s *State) steps(visit func(*journal.StepRecord)) {
 		if len(rec.Steps) == 0 {
 			continue
 		}
-		s.own(rec)
+		s.unshare(rec)
 		for id, step := range rec.Steps {
 			visit(&step)
 			rec.Steps[id] = step
@@ -198,9 +193,8 @@ func (s *State) steps(visit func(*journal.StepRecord)) {
 	}
 }
 
-// countAnew makes an action of another journal, whose times are by another
-// clock, wait from now on for what takes a time.
-func countAnew(rec *journal.ActionRecord, now time.Time) {
+// restartTimes restarts the waiting times of an action of another journal, since its times are by another clock.
+func restartTimes(rec *journal.ActionRecord, now time.Time) {
 	m := notAfter(now)
 	m.to(&rec.RequestedAt)
 	m.held(rec)

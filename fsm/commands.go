@@ -9,16 +9,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Retry drafts a new retry budget for the open action, to be used at once. It
-// returns a *[RefusedError] for an action that is being cancelled, unless it has
-// something to take back, or cannot be read, and [ErrNoSuchAction] when it is not open.
+// Retry drafts a new retry budget for an open action, for immediate use. It returns [ErrNoSuchAction] if the action is
+// not open, and a *[RefusedError] if it is unreadable, or is being cancelled and has nothing to undo.
 func Retry(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason})
 }
 
-// RetryPast is [Retry] that also goes past what holds the action now, as far as that may
-// be forced. Where nothing does it is Retry. What holds it may be a list: then list must be its key, as the person
-// may have read another one.
+// RetryPast is [Retry] that also goes past what holds the action now, if that can be forced. If a list holds the
+// action, list must be the list's key: the person may have read another list.
 func RetryPast(s *State, action, list, reason, actor string) ([]journal.Draft, error) {
 	return retry(s, action, actor, journal.ActionRetried{Reason: reason, Force: true, List: list})
 }
@@ -64,9 +62,8 @@ func retry(s *State, action, actor string, retried journal.ActionRetried) ([]jou
 	}}, nil
 }
 
-// Cancel drafts the word to an open action to stop. There is nothing to draft
-// when it is being cancelled already. It returns [ErrPastNoReturn] when the
-// action goes only forward.
+// Cancel drafts the cancellation of an open action, or nothing if it is already being cancelled. It returns
+// [ErrPastNoReturn] if the action can no longer be cancelled.
 func Cancel(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	rec, err := s.openAction("cancel", action)
 	switch {
@@ -93,8 +90,7 @@ func (s *State) openAction(verb, id string) (*journal.ActionRecord, error) {
 	return nil, fmt.Errorf("%s %q: %w%s", verb, id, ErrNoSuchAction, DidYouMean(Near(id, maps.Keys(s.Actions))))
 }
 
-// Accept drafts the end of safe mode. It returns [ErrNotInSafeMode] when EKCO
-// is not in it.
+// Accept drafts the end of safe mode. It returns [ErrNotInSafeMode] if EKCO is not in it.
 func Accept(s *State, reason, actor string) ([]journal.Draft, error) {
 	if !s.Journal.SafeMode() {
 		return nil, fmt.Errorf("accept the journal: %w; nothing is to be accepted", ErrNotInSafeMode)

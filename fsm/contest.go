@@ -10,27 +10,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// What EKCO changed twice within contestWindow and somebody changed back each time, it
-// changes again only after that time; and then only after twice as long each time, up
-// to lastContestPause.
+// If another program undoes a change of EKCO twice within contestWindow, EKCO repeats the change only after
+// contestWindow, and then after twice as long each time, up to lastContestPause.
 const (
 	contestWindow    = time.Hour
 	lastContestPause = 24 * time.Hour
 )
 
-// Contest is what EKCO did about one change of a thing, which may have been undone.
+// Contest is EKCO's record of one change of a thing, which another program may have undone.
 type Contest struct {
-	// Action was the last that made the change, at Last; the one before it did at
-	// Before, if there was one.
+	// Action is the last one that made the change, at Last. Before is when the action before it did, if there was one.
 	Action string    `json:"action"`
 	Last   time.Time `json:"last"`
 	Before time.Time `json:"before,omitzero"`
-	// To is what the change was to. One to another value is a wish of EKCO's own, and
-	// says nothing of others.
+	// To is the value that the change sets. A change to another value is EKCO's own decision, and no sign of another
+	// program.
 	To string `json:"to,omitempty"`
-	// Pauses is how often EKCO has waited since, and made the change all the same.
+	// Pauses is how many times EKCO has waited and then repeated the change.
 	Pauses int `json:"pauses,omitempty"`
-	// FactsSeq is the event that had brought the thing's facts when Action ended.
+	// FactsSeq is the event with the thing's last facts when Action ended.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 }
 
@@ -57,8 +55,7 @@ func (t *Thing) noteChange(e journal.Event, rec *journal.ActionRecord, ended *jo
 	t.forgetParts(change, e.Time)
 }
 
-// contests yields the keys under which is kept what becomes of the change, and to what it is:
-// one, or one for each of its parts.
+// contests yields the key and the value of each contest that belongs to the change: one, or one for each of its parts.
 func contests(change *journal.Change) iter.Seq2[string, string] {
 	return func(yield func(key, to string) bool) {
 		if len(change.Parts) == 0 {
@@ -73,8 +70,7 @@ func contests(change *journal.Change) iter.Seq2[string, string] {
 	}
 }
 
-// forgetParts drops what became of parts so long ago that it says nothing any more: there may
-// be ever new ones.
+// forgetParts drops contests of parts that are too old to matter, because the number of parts has no limit.
 func (t *Thing) forgetParts(change *journal.Change, now time.Time) {
 	if len(change.Parts) == 0 {
 		return
@@ -84,8 +80,8 @@ func (t *Thing) forgetParts(change *journal.Change, now time.Time) {
 	})
 }
 
-// changed reports whether an action made its change: also one that then waited for what
-// follows from it, and was ended because somebody undid it meanwhile.
+// changed reports whether an action made its change. An action that then waited for the effect, and was abandoned
+// because another program undid the change, also did.
 func changed(rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	if ended.Outcome == journal.OutcomeAbandoned {
 		for _, step := range rec.Steps {
@@ -97,7 +93,7 @@ func changed(rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	return ended.Outcome == journal.OutcomeDone
 }
 
-// contestAt returns what EKCO did about a change to this value, or nil.
+// contestAt returns the contest about a change to this value, or nil.
 func (t *Thing) contestAt(key, to string) *Contest {
 	if c := t.Contests[key]; c != nil && c.To == to {
 		return c
@@ -105,7 +101,7 @@ func (t *Thing) contestAt(key, to string) *Contest {
 	return nil
 }
 
-// pausesOf returns the pauses that EKCO has waited when it makes the change once more.
+// pausesOf returns how many pauses EKCO has made if it makes the change now.
 func (t *Thing) pausesOf(change *journal.Change, at time.Time) (pauses int) {
 	for key, to := range contests(change) {
 		pauses = max(pauses, t.contestAt(key, to).pausesBy(at))
@@ -113,19 +109,17 @@ func (t *Thing) pausesOf(change *journal.Change, at time.Time) (pauses int) {
 	return pauses
 }
 
-// contested reports whether the change was made again so soon that somebody must have
-// undone it.
+// contested reports whether EKCO repeated the change so soon that another program must have undone it.
 func (c *Contest) contested() bool {
 	return c.Pauses > 0 || (!c.Before.IsZero() && c.Last.Sub(c.Before) <= contestWindow)
 }
 
-// Until returns when EKCO may make the change again, and whether somebody keeps undoing
-// it.
+// Until returns when EKCO may make the change again, and whether another program keeps undoing it.
 func (c *Contest) Until(now time.Time) (until time.Time, contested bool) {
 	return c.until(), c.contested() && now.Before(c.until())
 }
 
-// pausesBy returns the pauses that EKCO has waited when it makes the change once more.
+// pausesBy returns how many pauses EKCO has made if it makes the change at this time.
 func (c *Contest) pausesBy(at time.Time) int {
 	if c == nil || !c.contested() || !at.Before(c.until().Add(contestWindow)) {
 		return 0
@@ -133,8 +127,8 @@ func (c *Contest) pausesBy(at time.Time) int {
 	return c.Pauses + 1
 }
 
-// request puts on record, with the change that is asked for, how often EKCO has waited
-// to make it: the events that tell so may have left the journal by the next time.
+// request adds to the requested change how often EKCO has waited to make it: the journal may drop the earlier events
+// before the next time.
 func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
 	if change == nil {
 		return nil
@@ -149,7 +143,7 @@ func (c *Contest) until() time.Time {
 	return c.Last.Add(Doubled(contestWindow, lastContestPause, c.Pauses))
 }
 
-// contest returns what stands against making the change now, or nil.
+// contest returns the contest that forbids the change now, or nil.
 func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 	if change == nil {
 		return nil
@@ -167,16 +161,16 @@ func (w *World) contest(t *Thing, change *journal.Change) *Contest {
 	return last
 }
 
-// Contested reports whether somebody keeps undoing the change, or a part of it, so that EKCO does
-// not make it now.
+// Contested reports whether another program keeps undoing the change, or a part of it, so that EKCO does not make it
+// now.
 func (w *World) Contested(t *Thing, change *journal.Change) bool { return w.contest(t, change) != nil }
 
-// why says why EKCO does not make the change for now.
+// why returns why EKCO does not make the change now.
 func (c *Contest) why(t *Thing, change *journal.Change) string {
 	if what, advice := t.machine.Disputed(t, change); what != "" {
 		return fmt.Sprintf("%s, the last time after %s of %s; %s; EKCO tries again at %s", what, c.Action, Stamp(c.Last), advice, Stamp(c.until()))
 	}
-	return fmt.Sprintf("another program keeps changing %s back to %s: EKCO set it to %s again at %s (%s); find out which program does, or EKCO sets it again at %s",
+	return fmt.Sprintf("another program keeps changing %s back to %s: EKCO set it to %s again at %s (%s); find that program; EKCO sets it again at %s",
 		change.Field, orNothing(change.From), orNothing(change.To), Stamp(c.Last), c.Action, Stamp(c.until()))
 }
 
@@ -187,8 +181,8 @@ func orNothing(value string) string {
 	return value
 }
 
-// takeOverContests takes over what EKCO changed of the things that had the name before:
-// who deletes and creates an object undoes a change of it, too.
+// takeOverContests takes over the contests of the former thing with the same name: deleting and recreating an object
+// also undoes a change.
 func (t *Thing) takeOverContests(s *State) {
 	keys := s.Named(t.Machine(), t.Name)
 	if len(keys) == 0 || Key(t.Subject) == keys[len(keys)-1] {

@@ -2,11 +2,11 @@ package fsm
 
 import "iter"
 
-// count is how many things of a machine there are.
+// count is the number of things of a machine.
 type count struct{ present, ready int }
 
-// Count returns how many things of a machine exist, and how many of them are ready. Of
-// a machine that this EKCO does not have, or that counts none, there are none.
+// Count returns how many things of a machine exist, and how many of them are ready. It returns zeros for an unknown
+// machine, and for one that does not implement Counts.
 func (s *State) Count(machine string) (present, ready int) {
 	c, known := s.cache.counts[machine]
 	if !known {
@@ -26,9 +26,7 @@ func (s *State) countThings(name string) (c count) {
 	return c
 }
 
-// Members yields the things of a machine that exist, in no order, and whether each of
-// them is ready. Of a machine that this EKCO does not have, or that counts none,
-// there are none.
+// Members yields the things of a machine that [State.Count] counts, in no order, and whether each is ready.
 func (s *State) Members(machine string) iter.Seq2[*Thing, bool] {
 	return func(yield func(*Thing, bool) bool) {
 		m := s.cache.machines[machine]

@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ActorOperator is the actor of everything [Decide] decides.
+// ActorOperator is the actor of everything that [Decide] drafts.
 const ActorOperator = "operator"
 
 // Decisions is what must happen next.
@@ -22,9 +22,8 @@ type Decisions struct {
 	Next time.Time
 }
 
-// Decide says what must happen next in state s at time now. It changes
-// nothing. Once its events are folded, deciding again at the same time decides
-// nothing more.
+// Decide returns what must happen next in state s at time now. It changes nothing. After its events are folded, another
+// Decide at the same time returns no events.
 func Decide(s *State, p Policy, now time.Time) Decisions {
 	r := &round{World: Look(s, p, now), wanted: map[refusalKey]wanted{}}
 	pauses := r.endPauses()
@@ -40,37 +39,34 @@ func Decide(s *State, p Policy, now time.Time) Decisions {
 	}
 }
 
-// round is one Decide.
+// round is one call of Decide.
 type round struct {
 	*World
-	// kinds are those that were asked about. There are few, so that looking through
-	// them takes less than looking one up.
+	// kinds are those used so far in this round. There are few, so a loop is faster than a map.
 	kinds []askedKind
-	// plan is the thing being looked at, waits whether it waits for its turn. Few
-	// are worth keeping.
+	// plan is for the current thing; waits are its actions that run one at a time. Most plans stay empty and are not
+	// kept.
 	plan  thingPlan
 	waits []waiting
-	// plans are the things something happens to.
+	// plans are those with events or waits.
 	plans []*thingPlan
-	// candidates may do what only one at a time may, by kind.
+	// candidates may begin an action of which one runs at a time, by kind.
 	candidates map[journal.ActionKind][]candidate
 	wanted     map[refusalKey]wanted
 	next       time.Time
 }
 
-// askedKind is a kind of action with the rules that it obeys, in the order in which they
-// are asked.
+// askedKind is a kind of action with the rules that it obeys, in the order in which Decide asks them.
 type askedKind struct {
 	kind  *ActionKind
 	rules []askedRule
 }
 
-// askedRule is a rule with its answer, where that is the same for every thing.
+// askedRule is a rule with its answer, if that is the same for every thing.
 type askedRule struct {
 	*Rule
 	asked, refuses bool
-	// noted is the thing with which its refusal was noted, if the rule is about the
-	// cluster.
+	// noted is the thing with which the refusal of a rule about the cluster was noted.
 	noted *Thing
 }
 
@@ -81,7 +77,7 @@ type thingPlan struct {
 	events []journal.Draft
 }
 
-// waiting is an action that the thing being looked at may begin when it is its turn.
+// waiting is an action that the current thing may begin when its turn comes.
 type waiting struct {
 	kind *ActionKind
 	want Want
@@ -93,7 +89,7 @@ type candidate struct {
 	want Want
 }
 
-// at makes sure that the next Decide is not later than t.
+// at makes the next Decide happen no later than t.
 func (r *round) at(t time.Time) {
 	if t.After(r.Now) && (r.next.IsZero() || t.Before(r.next)) {
 		r.next = t
@@ -109,7 +105,7 @@ func (r *round) endPauses() []journal.Draft {
 		}
 		events = append(events, journal.Draft{
 			Type: journal.TypePauseCleared, Subject: pauseSubject(r.State, key), Cause: pause.Seq, Actor: ActorOperator,
-			Payload: journal.PauseCleared{Reason: "it ran out at " + Stamp(pause.Until)},
+			Payload: journal.PauseCleared{Reason: "it expired at " + Stamp(pause.Until)},
 		})
 	}
 	slices.SortFunc(events, func(a, b journal.Draft) int { return cmp.Compare(PauseKey(a.Subject), PauseKey(b.Subject)) })
@@ -120,8 +116,8 @@ func (r *round) cancelObsolete() []journal.Draft {
 	var events []journal.Draft
 	for _, rec := range r.Actions {
 		t := r.Things[Key(rec.Subject)]
-		// A dry run leaves what is real to an operator that is none.
-		if t == nil || rec.Cancelling != nil || goesOn(rec) || (r.Policy.DryRun && !rec.Request.DryRun) {
+		// An EKCO in dry run leaves real actions to a real operator.
+		if t == nil || rec.Cancelling != nil || mustFinish(rec) || (r.Policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
 		reason := cmp.Or(t.machine.obsolete(t, rec, r.World), r.switchedOff(rec))
@@ -138,13 +134,12 @@ func (r *round) cancelObsolete() []journal.Draft {
 	return events
 }
 
-// goesOn reports whether nothing takes an action's reason away any more: it is past its
-// point of no return, or may be, in an event that cannot be read.
-func goesOn(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
+// mustFinish reports whether an action can no longer become obsolete: it is past its point of no return, or an
+// unreadable event may say so.
+func mustFinish(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
 
-// switchedOff says which setting an action that EKCO began by itself is against, or
-// "" if there is none. A command that works without an operator has settings of its
-// own, which are not the operator's.
+// switchedOff returns which setting forbids an action that EKCO began itself, or "". The settings of a command that
+// works without an operator are not the operator's, and forbid nothing.
 func (w *World) switchedOff(rec *journal.ActionRecord) string {
 	kind := w.Kind(rec.Kind)
 	switch {
@@ -156,8 +151,7 @@ func (w *World) switchedOff(rec *journal.ActionRecord) string {
 	return kind.SwitchedOff(w.Policy)
 }
 
-// decideThing moves the thing to where its facts say it belongs, and sees what may be
-// done of what it wants.
+// decideThing moves the thing to its goal, and handles what it wants.
 func (r *round) decideThing(t *Thing, want func(Want)) {
 	r.plan, r.waits = thingPlan{thing: t, state: t.State}, r.waits[:0]
 	r.settle(&r.plan)
@@ -175,8 +169,7 @@ func (r *round) decideThing(t *Thing, want func(Want)) {
 	}
 }
 
-// settle moves the thing along its table until it is where it belongs, or until the
-// table has no way there.
+// settle moves the thing along its table until it is at its goal, or the table has no way there.
 func (r *round) settle(plan *thingPlan) {
 	t := plan.thing
 	for {
@@ -192,8 +185,8 @@ func (r *round) settle(plan *thingPlan) {
 	}
 }
 
-// Towards drafts the first transition by which the table leads from one state towards
-// another, and returns where it leads. It reports false when there is no way.
+// Towards drafts the first transition on the table's way from one state to another, and returns the state that it
+// enters. It reports false if there is no way.
 func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft, to journal.State, ok bool) {
 	step := t.machine.ways[way{string(from), string(goal)}]
 	if step == nil {
@@ -207,8 +200,8 @@ func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft
 	return journal.Draft{Type: typ, Subject: t.Subject, Cause: told.Cause, Actor: ActorOperator, Payload: payload}, to, true
 }
 
-// want asks for what the thing being looked at wants if it is due and no rule is
-// against it. Of a kind of which one runs at a time it only notes it.
+// want requests what the current thing wants, if that is due and no rule refuses it. If one action of the kind runs at
+// a time, it only notes the want.
 func (r *round) want(want Want) {
 	if r.Now.Before(want.Due) {
 		r.at(want.Due)
@@ -227,7 +220,7 @@ func (r *round) want(want Want) {
 	}
 }
 
-// request asks for the action, and moves the thing to where it belongs then.
+// request drafts the action's request, and moves the thing to its new goal.
 func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	t := plan.thing
 	request, cause := t.machine.Request(t, kind, r.World)
@@ -241,12 +234,11 @@ func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	})
 	r.open[t] = append(r.open[t], rec)
 	r.wait(rec)
-	r.askAnew()
+	r.forgetAnswers()
 	r.settle(plan)
 }
 
-// takeTurns asks, of each kind of which one runs at a time, for the action of the
-// candidate that comes first. The others must wait for it.
+// takeTurns requests one action of each kind of which one runs at a time: that of the first candidate. The others wait.
 func (r *round) takeTurns() {
 	for _, name := range slices.Sorted(maps.Keys(r.candidates)) {
 		candidates, kind := r.candidates[name], r.Kind(name)
@@ -263,7 +255,7 @@ func (r *round) takeTurns() {
 	}
 }
 
-// thingEvents returns what the plans hold, in the order of the things' names.
+// thingEvents returns the events of the plans, in the order of the things' names.
 func (r *round) thingEvents() []journal.Draft {
 	slices.SortFunc(r.plans, func(a, b *thingPlan) int { return compareThings(a.thing, b.thing) })
 	var events []journal.Draft
@@ -273,8 +265,7 @@ func (r *round) thingEvents() []journal.Draft {
 	return events
 }
 
-// refused returns the first rule that keeps EKCO from acting on the thing, and
-// notes the refusal; nil when it may act.
+// refused returns the first rule that refuses the action and notes the refusal, or returns nil.
 func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
 	rules := r.rulesOf(kind)
 	for i := range rules {
@@ -297,8 +288,8 @@ func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
 	return a.refuses
 }
 
-// askAnew forgets the answers: what was just requested may change them.
-func (r *round) askAnew() {
+// forgetAnswers drops the cached answers: the action just requested may change them.
+func (r *round) forgetAnswers() {
 	for _, of := range r.kinds {
 		for i := range of.rules {
 			of.rules[i] = askedRule{Rule: of.rules[i].Rule}
@@ -333,8 +324,8 @@ func (r *round) rulesOf(kind *ActionKind) []askedRule {
 	return rules
 }
 
-// ActionID returns an id that is readable, new among the open actions, and not
-// one that another journal gives an action of the same thing.
+// ActionID returns an id that is readable, not used by an open action, and different from the ids that another journal
+// gives actions about the same thing.
 func (s *State) ActionID(kind *ActionKind, subject journal.Subject) string {
 	base := fmt.Sprintf("%s-%s-%d", kind.Verb, strings.ReplaceAll(subject.Name, "/", "-"), s.Seq)
 	if s.Journal.Mark != "" {

@@ -11,25 +11,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Domains lets steps that change the same take turns. A step takes all its domains at
-// once and has them until its end, or until its proof where its plan says so; an action
-// with no such step has none, whatever else it does. So no step that has a domain waits
-// for another action, and no two actions can wait for each other. A step that could
-// begin beside one of its own action waits for its turn all the same: else an action of
-// many steps would let nobody in before its last one.
+// Domains are locks: steps that change the same domain take turns. A step takes all its domains at once and keeps them
+// until it ends, or until it is verified if its plan says so. An action without such a step has no domains. So no step
+// that has a domain waits for another action, and actions cannot deadlock. A step that could run next to another step
+// of its own action also waits for its turn: otherwise an action of many steps would keep the domain until its last
+// one.
 //
-// Who has what is in the state, since that a step began is on disk. Domains itself
-// holds only what lies before: who was let in and has not begun yet, and who waits. A
-// restart may forget both. The zero Domains is ready for use; only the goroutine that
-// owns the state may use it.
+// The state says which steps have domains, since their start is on disk. Domains itself holds only what comes before:
+// claims that were granted but have not begun, and claims that wait. A restart may forget both. The zero Domains is
+// ready for use, but only in the goroutine that owns the state.
 type Domains struct {
-	let     map[claimKey]Claim
+	granted map[claimKey]Claim
 	waiting map[claimKey]*waitingClaim
-	// jumped is when the clock jumped last, as far as the times of who waits know it.
+	// jumped is the last clock jump by which the times in waiting were moved.
 	jumped time.Time
 }
 
-// Claim is what an action asks for before steps of it may start.
+// Claim is what an action must get before steps of it may start.
 type Claim struct {
 	// Action is the id of an open action.
 	Action string
@@ -38,7 +36,7 @@ type Claim struct {
 	Domains []string
 }
 
-// claimKey: steps that start together ask together, so the first of them names them.
+// claimKey names a claim by its first step: steps that start together claim together.
 type claimKey struct{ action, step string }
 
 func (c Claim) key() claimKey { return claimKey{c.Action, c.Steps[0]} }
@@ -46,45 +44,44 @@ func (c Claim) key() claimKey { return claimKey{c.Action, c.Steps[0]} }
 type waitingClaim struct {
 	Claim
 	since, asked time.Time
-	// called is set once the action was told that its turn has come.
+	// called is set once [Domains.Called] has returned the action.
 	called bool
 }
 
 const (
-	// placeKept is how long who waits keeps his place without asking again; an action
-	// asks at least every half minute.
-	placeKept = 2 * time.Minute
-	// waitedLong is after which time the action that EKCO began by itself is as good
-	// as one of a person: else persons could keep it waiting for ever.
-	waitedLong = 10 * time.Minute
+	// claimTimeout is how long a claim keeps its place without asking again; an action asks at least every half minute.
+	claimTimeout = 2 * time.Minute
+	// priorityAfter is after how long an action that EKCO began counts like one by a person: otherwise people could keep
+	// it waiting for ever.
+	priorityAfter = 10 * time.Minute
 )
 
-// Taken says who has, or gets before, what a claim asks for.
+// Taken is why a claim is not granted.
 type Taken struct {
-	// By is the action, Step the step that has the domain, "" if By waits for it too.
+	// By is the other action. Step is its step that has the domain, or "" if By only waits for the domain too.
 	By, Step string
 	Domain   string
-	// Rests is why the step does not go on by itself, or "".
-	Rests string
+	// Stuck is why that step does not continue automatically, or "".
+	Stuck string
 }
 
-// Reason says so for people.
+// Reason returns the message for people.
 func (t Taken) Reason() string {
 	if t.By == "" {
-		return "the action is not open, as far as EKCO knows, so it cannot be told whether another changes the same"
+		return "EKCO knows no such open action, so it cannot check whether another one changes the same"
 	}
 	if t.Step == "" {
-		return fmt.Sprintf("%s comes first: it waits to change %s too; this goes on after it", t.By, words(t.Domain))
+		return fmt.Sprintf("queued behind %s, which also waits to change %s", t.By, words(t.Domain))
 	}
-	if t.Rests != "" {
-		return fmt.Sprintf("%s changes %s (step %s) and does not continue automatically: %s; this goes on when that step has ended",
-			t.By, words(t.Domain), t.Step, t.Rests)
+	if t.Stuck != "" {
+		return fmt.Sprintf("%s changes %s (step %s) and does not continue automatically: %s; this continues when that step has ended",
+			t.By, words(t.Domain), t.Step, t.Stuck)
 	}
-	return fmt.Sprintf("%s changes %s (step %s); this goes on when that step has ended", t.By, words(t.Domain), t.Step)
+	return fmt.Sprintf("%s changes %s (step %s); this continues when that step has ended", t.By, words(t.Domain), t.Step)
 }
 
-// rests says why an open action does not go on by itself, or returns "".
-func (s *State) rests(rec *journal.ActionRecord) string {
+// stuckReason returns why an open action does not continue automatically, or "".
+func (s *State) stuckReason(rec *journal.ActionRecord) string {
 	switch {
 	case rec.Unreadable != "":
 		return UnreadableReason(rec)
@@ -101,18 +98,17 @@ func words(domain string) string {
 	return "the " + strings.ReplaceAll(domain, "-", " ")
 }
 
-// Take lets the claim have its domains, or says what stands in its way and keeps it a
-// place. Whoever was let in must start the steps, of which [Domains.Began] is told, or
-// [Domains.Leave].
+// Take grants the claim its domains, or returns why not and queues the claim. After a grant, the caller must start the
+// steps and call [Domains.Began], or call [Domains.Leave].
 func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bool) {
 	if len(claim.Domains) == 0 || len(claim.Steps) == 0 {
 		return Taken{}, true
 	}
 	rec := s.Actions[claim.Action]
 	if rec == nil {
-		return Taken{}, false // nobody passes for not being known
+		return Taken{}, false // an unknown action gets nothing
 	}
-	d.tidy(s, now)
+	d.dropStale(s, now)
 	taken, free := d.free(s, now, claim)
 	if free && !has(rec.Retains(now, claim.Steps), claim.Domains) {
 		taken, free = d.isNext(s, now, claim)
@@ -122,19 +118,18 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 		return taken, false
 	}
 	delete(d.waiting, claim.key())
-	if d.let == nil {
-		d.let = map[claimKey]Claim{}
+	if d.granted == nil {
+		d.granted = map[claimKey]Claim{}
 	}
-	d.let[claim.key()] = claim
+	d.granted[claim.key()] = claim
 	return Taken{}, true
 }
 
-// Leave forgets what steps of an action asked for, or were let do; all that the action
-// did with step "".
+// Leave forgets the claims of an action's step, granted or waiting; with step "", all claims of the action.
 func (d *Domains) Leave(action, step string) {
-	for key := range d.let {
+	for key := range d.granted {
 		if key.action == action && (step == "" || key.step == step) {
-			delete(d.let, key)
+			delete(d.granted, key)
 		}
 	}
 	for key := range d.waiting {
@@ -144,13 +139,13 @@ func (d *Domains) Leave(action, step string) {
 	}
 }
 
-// Called returns the actions that would be let in if they asked now, each once for
-// every time that it asked.
+// Called returns the actions whose claims would be granted now. It returns each claim's action once, until it claims
+// again.
 func (d *Domains) Called(s *State, now time.Time) []string {
 	if len(d.waiting) == 0 {
 		return nil
 	}
-	d.tidy(s, now)
+	d.dropStale(s, now)
 	var called []string
 	taken, before := d.taken(s, now), map[string]ahead{}
 	for _, w := range d.inOrder(s, now) {
@@ -167,8 +162,7 @@ func (d *Domains) Called(s *State, now time.Time) []string {
 	return slices.Compact(called)
 }
 
-// ahead are the actions that come before in a domain: one of them, and whether there
-// are others.
+// ahead are the actions that come before others in a domain: one of them, and whether there are more.
 type ahead struct {
 	one    string
 	others bool
@@ -178,10 +172,10 @@ func (a ahead) and(action string) ahead {
 	return ahead{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
 }
 
-// of reports whether another than this action is among them.
+// of reports whether it has an action other than this one.
 func (a ahead) of(action string) bool { return a.others || (a.one != "" && a.one != action) }
 
-// taken returns by domain who has it. It is for those who ask about many claims.
+// taken returns the actions that have each domain. It serves callers with many claims.
 func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
 	taken := map[string]ahead{}
 	for _, rec := range s.Actions {
@@ -189,7 +183,7 @@ func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
 			taken[domain] = taken[domain].and(rec.ID)
 		}
 	}
-	for _, let := range d.let {
+	for _, let := range d.granted {
 		for _, domain := range let.Domains {
 			taken[domain] = taken[domain].and(let.Action)
 		}
@@ -197,35 +191,33 @@ func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
 	return taken
 }
 
-// inOrder returns who waits, who comes first before the others.
+// inOrder returns the waiting claims in their order.
 func (d *Domains) inOrder(s *State, now time.Time) []*waitingClaim {
 	return slices.SortedFunc(maps.Values(d.waiting), func(a, b *waitingClaim) int {
 		return cmp.Or(s.inTurn(now, a.Action, a.since, b.Action, b.since), cmp.Compare(a.Steps[0], b.Steps[0]))
 	})
 }
 
-// Began notes that the start of a step is on record: from then on the state says what
-// the step has.
-func (d *Domains) Began(action, step string) { delete(d.let, claimKey{action, step}) }
+// Began notes that the start of a step is recorded: from then on the state has its domains.
+func (d *Domains) Began(action, step string) { delete(d.granted, claimKey{action, step}) }
 
-// tidy forgets who has ended, or no longer asks.
-func (d *Domains) tidy(s *State, now time.Time) {
-	d.keepTime(s)
-	for key := range d.let {
+// dropStale drops claims of actions that have ended or no longer ask.
+func (d *Domains) dropStale(s *State, now time.Time) {
+	d.followClock(s)
+	for key := range d.granted {
 		if s.Actions[key.action] == nil {
-			delete(d.let, key)
+			delete(d.granted, key)
 		}
 	}
 	for key, w := range d.waiting {
-		if s.Actions[key.action] == nil || now.Sub(w.asked) > placeKept {
+		if s.Actions[key.action] == nil || now.Sub(w.asked) > claimTimeout {
 			delete(d.waiting, key)
 		}
 	}
 }
 
-// keepTime moves the times of who waits as a jump of the clock moved those of the state:
-// nobody has waited for longer or shorter because a clock was set.
-func (d *Domains) keepTime(s *State) {
+// followClock moves the times in waiting with a clock jump, as the state's, so that no waiting time changes.
+func (d *Domains) followClock(s *State) {
 	if s.Clock.JumpedAt.Equal(d.jumped) {
 		return
 	}
@@ -247,11 +239,11 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 		occupied := rec.Occupies(now)
 		for _, domain := range claim.Domains {
 			if step := occupied[domain]; step != "" {
-				taken = append(taken, Taken{By: rec.ID, Step: step, Domain: domain, Rests: s.rests(rec)})
+				taken = append(taken, Taken{By: rec.ID, Step: step, Domain: domain, Stuck: s.stuckReason(rec)})
 			}
 		}
 	}
-	for _, let := range d.let {
+	for _, let := range d.granted {
 		if domain := shared(let.Domains, claim.Domains); domain != "" && let.Action != claim.Action {
 			taken = append(taken, Taken{By: let.Action, Step: let.Steps[0], Domain: domain})
 		}
@@ -259,7 +251,7 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return first(taken)
 }
 
-// isNext reports whether nobody waits who comes first.
+// isNext reports whether no other waiting claim comes first.
 func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	since := now
 	if own := d.waiting[claim.key()]; own != nil {
@@ -275,20 +267,20 @@ func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return first(before)
 }
 
-// comesFirst reports whether of two actions that wait the one comes before the other.
+// comesFirst reports whether one waiting action comes before the other.
 func (s *State) comesFirst(now time.Time, one string, since time.Time, other string, otherSince time.Time) bool {
 	return s.inTurn(now, one, since, other, otherSince) < 0
 }
 
-// inTurn orders two open actions that wait: persons, and who has waited as long as one
-// should, then by their requests.
+// inTurn orders two waiting actions: those of people, and those that have waited long, come first; then the order of
+// requests.
 func (s *State) inTurn(now time.Time, one string, since time.Time, other string, otherSince time.Time) int {
 	a, b := s.Actions[one], s.Actions[other]
 	if a == nil || b == nil {
 		return 0
 	}
 	urgent := func(rec *journal.ActionRecord, since time.Time) bool {
-		return rec.ByPerson() || now.Sub(since) >= waitedLong
+		return rec.ByPerson() || now.Sub(since) >= priorityAfter
 	}
 	return cmp.Or(firstIf(urgent(a, since), urgent(b, otherSince)), RequestOrder(a, b))
 }
@@ -305,7 +297,7 @@ func (d *Domains) wait(now time.Time, claim Claim) {
 	w.Claim, w.asked, w.called = claim, now, false
 }
 
-// first returns what to tell of, the same each time.
+// first returns the first of them in a fixed order, so that the message stays the same.
 func first(taken []Taken) (Taken, bool) {
 	if len(taken) == 0 {
 		return Taken{}, true
@@ -315,7 +307,7 @@ func first(taken []Taken) (Taken, bool) {
 	}), false
 }
 
-// shared returns the first of the domains that both have, or "".
+// shared returns the first domain that is in both, or "".
 func shared(a, b []string) string {
 	for _, domain := range a {
 		if slices.Contains(b, domain) {

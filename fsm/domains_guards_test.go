@@ -55,7 +55,7 @@ func TestWhoKeepsItsDomainsTriesAgainBeforeAnEarlierOneThatWaits(t *testing.T) {
 	c.wantIn(cutOver)
 	c.now = c.now.Add(time.Second)
 	c.end(cutOver)
-	c.wantOut(purge, "cut-over changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(purge, "cut-over changes the storage (step step-0); this continues when that step has ended")
 	c.wantIn(cutOver)
 	c.end(cutOver)
 	// What it does not have yet is as for everybody else.
@@ -70,7 +70,7 @@ func TestWhoWasLetInWaitsNoMore(t *testing.T) {
 	c.domains.Leave("second", "s")
 	c.wantClaim(true, "first", "s", "storage")
 	c.domains.Leave("second", "")
-	c.wantOut(third, "first changes the storage (step s); this goes on when that step has ended")
+	c.wantOut(third, "first changes the storage (step s); this continues when that step has ended")
 	c.domains.Began("first", "s") // and ended
 	c.wantCalled("third")
 	c.wantIn(third)
@@ -128,7 +128,7 @@ func TestWhoAsksNoMoreIsNotCalledAndStandsInNobodysWay(t *testing.T) {
 	c := newCrowdOf(t, "first", "second", "third")
 	c.wantClaim(true, "first", "s", "storage")
 	c.wantClaim(false, "second", "s", "storage")
-	c.now = c.now.Add(placeKept)
+	c.now = c.now.Add(claimTimeout)
 	c.wantClaim(false, "third", "s", "storage")
 	c.now = c.now.Add(time.Second)
 	c.domains.Leave("first", "")
@@ -138,7 +138,7 @@ func TestWhoAsksNoMoreIsNotCalledAndStandsInNobodysWay(t *testing.T) {
 func TestWhoHasWaitedLongComesBeforeAnEarlierOneThatHasNot(t *testing.T) {
 	c := newCrowdOf(t, "first", "second", "third")
 	c.wantClaim(true, "second", "s", "storage")
-	for range waitedLong / time.Minute {
+	for range priorityAfter / time.Minute {
 		c.wantClaim(false, "third", "s", "storage")
 		c.now = c.now.Add(time.Minute)
 	}
@@ -193,7 +193,7 @@ func TestTheSameIsToldAndCalledEachTime(t *testing.T) {
 func TestWhoWaitsTwiceIsNotCalledPastWhoComesBetween(t *testing.T) {
 	c := newCrowdOf(t, "first", "second", "third")
 	c.wantClaim(true, "third", "s", "storage")
-	for range waitedLong / time.Minute {
+	for range priorityAfter / time.Minute {
 		c.wantClaim(false, "second", "a", "storage")
 		c.now = c.now.Add(time.Minute)
 	}

@@ -222,10 +222,10 @@ func TestAStepTakesAllItsDomainsOrNone(t *testing.T) {
 	purge := c.add("purge-w1", false, 2, takes(time.Minute, "nodes", "storage"))
 	join := c.add("join-w2", true, 1, takes(time.Minute, "nodes"))
 	c.wantIn(move)
-	c.wantOut(purge, "move-minio changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(purge, "move-minio changes the storage (step step-0); this continues when that step has ended")
 	c.wantIn(join) // a person, whom nobody has let in before
 	c.end(move)
-	c.wantOut(purge, "join-w2 changes the nodes (step step-0); this goes on when that step has ended")
+	c.wantOut(purge, "join-w2 changes the nodes (step step-0); this continues when that step has ended")
 	c.end(join)
 	c.wantIn(purge)
 }
@@ -236,8 +236,8 @@ func TestWhoWaitsIsNotOvertakenByALaterOne(t *testing.T) {
 	second := c.add("second", false, 8, takes(time.Minute, "storage", "nodes"))
 	third := c.add("third", false, 7, takes(time.Minute, "nodes"))
 	c.wantIn(first)
-	c.wantOut(second, "first changes the storage (step step-0); this goes on when that step has ended")
-	c.wantOut(third, "second comes first: it waits to change the nodes too; this goes on after it")
+	c.wantOut(second, "first changes the storage (step step-0); this continues when that step has ended")
+	c.wantOut(third, "queued behind second, which also waits to change the nodes")
 	c.domains.Leave("second", "") // something else holds it now
 	c.wantIn(third)
 }
@@ -248,11 +248,11 @@ func TestAPersonComesFirstAndWhoHasWaitedLongAsWell(t *testing.T) {
 	old := c.add("old", false, 8, takes(time.Minute, "storage"))
 	person := c.add("person", true, 0, takes(time.Minute, "storage"))
 	c.wantIn(busy)
-	c.wantOut(old, "busy changes the storage (step step-0); this goes on when that step has ended")
-	c.wantOut(person, "busy changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(old, "busy changes the storage (step step-0); this continues when that step has ended")
+	c.wantOut(person, "busy changes the storage (step step-0); this continues when that step has ended")
 	c.end(busy)
-	for range waitedLong / time.Minute {
-		c.wantOut(old, "person comes first: it waits to change the storage too; this goes on after it")
+	for range priorityAfter / time.Minute {
+		c.wantOut(old, "queued behind person, which also waits to change the storage")
 		c.now = c.now.Add(time.Minute)
 		// That person was let in, and there is the next one.
 		c.domains.wait(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})
@@ -269,7 +269,7 @@ func TestAStepThatKeepsItsDomainsHasThemBetweenItsTriesWithinItsTimeout(t *testi
 	c.wantIn(cutOver)
 	c.now = c.now.Add(time.Second)
 	c.end(cutOver)
-	const has = "cut-over changes the storage (step step-0); this goes on when that step has ended"
+	const has = "cut-over changes the storage (step step-0); this continues when that step has ended"
 	c.wantOut(purge, has)
 	c.wantIn(cutOver) // although somebody waits
 	c.end(cutOver)
@@ -284,7 +284,7 @@ func TestAnActionOfManyStepsSideBySideLetsOthersInBetween(t *testing.T) {
 	many := c.add("many", false, 9, takes(time.Minute, "storage"), takes(time.Minute, "storage"))
 	person := c.add("person", true, 0, takes(time.Minute, "storage"))
 	c.wantIn(many)
-	c.wantOut(person, "many changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(person, "many changes the storage (step step-0); this continues when that step has ended")
 	if _, in := c.domains.Take(c.s, c.now, Claim{"many", []string{"step-1"}, []string{"storage"}}); in {
 		t.Error("its next step began while the first one was under way, and a person waits")
 	}
@@ -312,7 +312,7 @@ func TestWhoWasLetInHasItsDomainsBeforeTheStartIsOnRecord(t *testing.T) {
 	if _, in := c.domains.Take(c.s, c.now, Claim{"first", []string{"step-0"}, []string{"storage"}}); !in {
 		t.Fatal("it has to wait")
 	}
-	c.wantOut(second, "first changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(second, "first changes the storage (step step-0); this continues when that step has ended")
 	c.domains.Leave("first", "step-0")
 	c.wantIn(second)
 }
@@ -323,7 +323,7 @@ func TestAnOpenStepHasItsDomainsAfterARestartAndADryRunHasNone(t *testing.T) {
 	second := c.add("second", false, 8, takes(time.Minute, "storage"))
 	c.wantIn(first)
 	c.domains = Domains{}
-	c.wantOut(second, "first changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(second, "first changes the storage (step step-0); this continues when that step has ended")
 	first.rec.Request.DryRun = true
 	c.wantIn(second)
 }
@@ -346,8 +346,8 @@ func TestWhoWaitsIsCalledOnceWhenItsTurnHasComeAndLosesItsPlaceIfItDoesNotAsk(t 
 	if called := c.domains.Called(c.s, c.now); len(called) != 0 {
 		t.Errorf("called again: %q", called)
 	}
-	c.now = c.now.Add(placeKept)
-	c.wantOut(third, "second comes first: it waits to change the storage too; this goes on after it")
+	c.now = c.now.Add(claimTimeout)
+	c.wantOut(third, "queued behind second, which also waits to change the storage")
 	c.now = c.now.Add(time.Second)
 	c.wantIn(third)
 }
@@ -358,7 +358,7 @@ func TestAStepThatWasLeftOpenGoesOnThoughAPersonWaitsForIt(t *testing.T) {
 	person := c.add("person", true, 8, takes(time.Minute, "storage"))
 	c.wantIn(first)
 	c.domains = Domains{} // a restart
-	c.wantOut(person, "first changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(person, "first changes the storage (step step-0); this continues when that step has ended")
 	c.wantIn(first)
 	if _, in := c.domains.Take(c.s, c.now, Claim{"first", []string{"step-0", "step-1"}, []string{"storage"}}); !in {
 		t.Error("it has to wait because another step is to begin beside it")
@@ -371,7 +371,7 @@ func TestWhoTurnsBackGoesPastWhoWaitsForWhatItLeftOpen(t *testing.T) {
 	person := c.add("person", true, 8, takes(time.Minute, "storage"))
 	c.wantIn(first)
 	c.domains = Domains{} // a restart
-	c.wantOut(person, "first changes the storage (step step-0); this goes on when that step has ended")
+	c.wantOut(person, "first changes the storage (step step-0); this continues when that step has ended")
 	c.fold(first, &journal.ActionCancelling{Reason: "r"})
 	if _, in := c.domains.Take(c.s, c.now, Claim{"first", []string{"undo"}, []string{"storage"}}); !in {
 		t.Error("it waits for a person, who waits for it")
@@ -384,7 +384,7 @@ func TestWhoWaitsForAnActionThatNobodyRunsIsToldSo(t *testing.T) {
 	second := c.add("second", false, 8, takes(time.Minute, "storage"))
 	c.wantIn(first)
 	first.rec.Unreadable = "event 7"
-	const rests = "first changes the storage (step step-0) and does not continue automatically: %s; this goes on when that step has ended"
+	const rests = "first changes the storage (step step-0) and does not continue automatically: %s; this continues when that step has ended"
 	c.wantOut(second, fmt.Sprintf(rests, "this EKCO does not understand all of first (event 7); run the version that wrote it"))
 	first.rec.Unreadable, first.rec.Kind = "", "move-minio"
 	c.wantOut(second, fmt.Sprintf(rests, `this EKCO does not know actions of kind "move-minio"; run the version that began it`))
@@ -407,7 +407,7 @@ func TestWhoIsCalledIsWhoWouldBeLetIn(t *testing.T) {
 			}
 		}
 		var want []string
-		c.domains.tidy(c.s, c.now)
+		c.domains.dropStale(c.s, c.now)
 		for _, w := range c.domains.waiting {
 			_, free := c.domains.free(c.s, c.now, w.Claim)
 			if _, next := c.domains.isNext(c.s, c.now, w.Claim); free && next {
@@ -436,7 +436,7 @@ func TestEachActionIsLookedAtOnceHoweverManyWait(t *testing.T) {
 func TestAnActionThatIsNotOpenIsNotLetIn(t *testing.T) {
 	c := newCrowd(t)
 	taken, in := c.domains.Take(c.s, c.now, Claim{"unknown", []string{"step-0"}, []string{"storage"}})
-	if in || !strings.Contains(taken.Reason(), "not open") {
+	if in || !strings.Contains(taken.Reason(), "no such open action") {
 		t.Errorf("let in %t, %q", in, taken.Reason())
 	}
 }
@@ -448,13 +448,13 @@ func TestWhoWaitsHasNotWaitedLongerBecauseTheClockWasSet(t *testing.T) {
 		old := c.add("old", false, 8, takes(time.Minute, "storage"))
 		person := c.add("person", true, 0, takes(time.Minute, "storage"))
 		c.wantIn(busy)
-		c.wantOut(old, "busy changes the storage (step step-0); this goes on when that step has ended")
+		c.wantOut(old, "busy changes the storage (step step-0); this continues when that step has ended")
 		c.now = c.now.Add(time.Minute + by)
 		c.s.jump(journal.Event{Time: c.now}, by)
-		c.wantOut(person, "busy changes the storage (step step-0); this goes on when that step has ended")
+		c.wantOut(person, "busy changes the storage (step step-0); this continues when that step has ended")
 		c.end(busy)
-		for range waitedLong/time.Minute - 1 {
-			c.wantOut(old, "person comes first: it waits to change the storage too; this goes on after it")
+		for range priorityAfter/time.Minute - 1 {
+			c.wantOut(old, "queued behind person, which also waits to change the storage")
 			c.now = c.now.Add(time.Minute)
 			c.domains.wait(c.now, Claim{"person", []string{"step-0"}, []string{"storage"}})
 		}

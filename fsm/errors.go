@@ -13,15 +13,15 @@ import (
 var (
 	// ErrRefused: policy does not admit the request; see [RefusedError].
 	ErrRefused = errors.New("refused")
-	// ErrNotRefused: what refused a request a moment ago does so no more.
-	ErrNotRefused = errors.New("what refused the request has just gone away; ask again")
-	// ErrUnknown: the journal knows no thing of the name.
+	// ErrNotRefused: the reason to refuse the request no longer applies.
+	ErrNotRefused = errors.New("the reason to refuse the request no longer applies; ask again")
+	// ErrUnknown: the journal knows no thing with this name.
 	ErrUnknown = errors.New("unknown")
 	// ErrAmbiguous: several things have the name.
 	ErrAmbiguous = errors.New("several things have that name")
-	// ErrNoSuchAction: no action of the id is open.
+	// ErrNoSuchAction: no action with this id is open.
 	ErrNoSuchAction = errors.New("no such open action")
-	// ErrPastNoReturn: the action goes only forward.
+	// ErrPastNoReturn: the action can no longer be cancelled.
 	ErrPastNoReturn = errors.New("past the point of no return")
 	// ErrNotPaused: there is no such pause.
 	ErrNotPaused = errors.New("not paused")
@@ -29,8 +29,7 @@ var (
 	ErrNotInSafeMode = errors.New("not in safe mode")
 )
 
-// RefusedError says which rule refuses a request, and what would lift it. It
-// is an [ErrRefused].
+// RefusedError is an [ErrRefused] with the rule that refuses a request, and what would lift the refusal.
 type RefusedError struct{ Rule, Reason string }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("refused by %s: %s", e.Rule, e.Reason) }
@@ -43,27 +42,26 @@ type NothingToDoError string
 
 func (e NothingToDoError) Error() string { return string(e) }
 
-// UnknownError says that there is no thing of the name, as far as EKCO sees, and which
-// known names are near. It is an [ErrUnknown].
+// UnknownError is an [ErrUnknown] for a name that no thing has, with similar names.
 type UnknownError struct {
-	// Machine is that of the things.
+	// Machine is the machine of the things.
 	Machine, Name string
 	Near          []string
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("unknown %s %q: EKCO sees none of the name%s", e.Machine, e.Name, DidYouMean(e.Near))
+	return fmt.Sprintf("unknown %s %q: EKCO sees no such name%s", e.Machine, e.Name, DidYouMean(e.Near))
 }
 
 // Is makes errors.Is(err, ErrUnknown) hold.
 func (e *UnknownError) Is(target error) bool { return target == ErrUnknown }
 
-// Unseen says the same where EKCO does not see what is there now.
+// Unseen is the message if EKCO cannot see which things exist now.
 func (e *UnknownError) Unseen() string {
 	return fmt.Sprintf("%s %q is not in the journal, and EKCO cannot see whether there is one now", e.Machine, e.Name)
 }
 
-// DidYouMean asks for the names, if there are any.
+// DidYouMean suggests the names, if there are any.
 func DidYouMean(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -74,16 +72,15 @@ func DidYouMean(names []string) string {
 // maxNear is how many near names an error lists.
 const maxNear = 3
 
-// longestName is longer than any name in a cluster, with its kind, and any action's id.
-const longestName = 512
+// maxNameLength is longer than any name in a cluster with its kind, and than any action's id.
+const maxNameLength = 512
 
-// Near returns the names that a person may have meant, the nearest first: at
-// most a third of the letters differ, or one name begins with the other, or ends with what
-// was meant after a slash. Upper and lower case are the same. Nothing is near to what no
-// name is as long as.
+// Near returns the names that a person may have meant, the most similar first. At most a third of the letters differ,
+// or one name begins with the other, or the known name ends with a slash and the given one. Case does not matter. A
+// name longer than any real one gets none.
 func Near(name string, known iter.Seq[string]) []string {
-	if len(name) > longestName {
-		return nil // to compare it would keep the loop busy for minutes
+	if len(name) > maxNameLength {
+		return nil // comparing it would block the loop for minutes
 	}
 	name = strings.ToLower(name)
 	type candidate struct {
@@ -102,7 +99,7 @@ func Near(name string, known iter.Seq[string]) []string {
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
 	})
-	found = slices.Compact(found) // an action may be known from two places
+	found = slices.Compact(found) // two sources may know the same action
 	var names []string
 	for _, c := range found[:min(maxNear, len(found))] {
 		names = append(names, c.name)

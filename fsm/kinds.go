@@ -9,35 +9,31 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ActionKind is a kind of action as data: what policy, refusals and requests must
-// know of it. What its actions do is not here.
+// ActionKind describes a kind of action for policy, refusals and requests. It does not say what its actions do.
 type ActionKind struct {
 	Name journal.ActionKind
 	// Verb begins the ids of its actions.
 	Verb string
 	// Machine names the machine of the things that its actions are about.
 	Machine string
-	// InSafeMode says that its actions run in safe mode, too: they only end what keeps users out.
+	// InSafeMode lets its actions run in safe mode too: all they do is end an outage for users.
 	InSafeMode bool
-	// Rules are the rules of policy that it obeys besides [RuleSafeMode] and
-	// [RuleContested], which every kind does. Those that it does not list do not
-	// concern it. This is the only place that says so: see [Standing].
+	// Rules are the rules of policy that it obeys, in addition to [RuleSafeMode] and [RuleContested], which every kind
+	// obeys. No other place lists them: see [Standing].
 	Rules []string
-	// Domains are what no other action may change while a step of this one does.
+	// Domains are what no other action may change during a step of this one.
 	Domains []string
-	// Cooldown is the least time between two of its actions that EKCO begins by itself,
-	// where it obeys [RuleCooldown]; zero means that of the policy.
+	// Cooldown is the minimum time between two of its actions that EKCO begins, if it obeys [RuleCooldown]; zero means
+	// that of the policy.
 	Cooldown time.Duration
-	// Manual says that a person may ask for it.
+	// Manual lets a person request it.
 	Manual bool
-	// Turn says, for people, that only one of its actions runs at a time. It belongs
-	// to [RuleOneAtATime].
+	// Turn tells people that only one of its actions runs at a time. It belongs to [RuleOneAtATime].
 	Turn string
-	// StalledYields says that one that stalled keeps no other from beginning. Without it, it
-	// does: a person shall look first.
+	// StalledYields lets the next action begin when one has stalled. Without it the next one waits, so that a person
+	// looks first.
 	StalledYields bool
-	// SwitchedOff says which setting is against actions that EKCO begins by itself,
-	// or "" if there is none; nil means never.
+	// SwitchedOff returns which setting forbids EKCO to begin its actions, or ""; nil means that none can.
 	SwitchedOff func(p Policy) string
 }
 
@@ -46,7 +42,7 @@ func (k *ActionKind) obeys(rule string) bool {
 	return rule == RuleSafeMode && !k.InSafeMode || rule == RuleContested || slices.Contains(k.Rules, rule)
 }
 
-// cooldown returns the least time between two actions of the kind.
+// cooldown returns the minimum time between two actions of the kind.
 func (p Policy) cooldown(k *ActionKind) time.Duration {
 	if k.Cooldown != 0 {
 		return k.Cooldown
@@ -54,23 +50,22 @@ func (p Policy) cooldown(k *ActionKind) time.Duration {
 	return p.Cooldown
 }
 
-// Kind returns what is known of a kind of action, or nil.
+// Kind returns the kind of action with this name, or nil.
 func (s *State) Kind(name journal.ActionKind) *ActionKind { return s.cache.kinds[name] }
 
-// Runs reports whether safe mode, if it is on, lets an action of the kind run.
+// Runs reports whether an action of the kind may run, given safe mode.
 func (s *State) Runs(name journal.ActionKind) bool {
 	kind := s.Kind(name)
 	return !s.Journal.SafeMode() || kind != nil && kind.InSafeMode
 }
 
-// obeys reports whether a rule concerns the action. An action of a kind that is not
-// known obeys none here; [CheckRule] holds it.
+// obeys reports whether a rule concerns the action. An action of an unknown kind obeys none here; [CheckRule] holds it.
 func (s *State) obeys(rec *journal.ActionRecord, rule string) bool {
 	kind := s.Kind(rec.Kind)
 	return kind != nil && kind.obeys(rule)
 }
 
-// MayAsk returns the error for a kind of action that a person may not ask for.
+// MayAsk returns an error if a person may not request this kind of action.
 func (s *State) MayAsk(kind journal.ActionKind) error {
 	if known := s.Kind(kind); known != nil && known.Manual {
 		return nil
@@ -82,5 +77,5 @@ func (s *State) MayAsk(kind journal.ActionKind) error {
 		}
 	}
 	slices.Sort(manual)
-	return &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("%q cannot be asked for, only %s", kind, strings.Join(manual, " or "))}
+	return &RefusedError{Rule: RuleKind, Reason: fmt.Sprintf("you cannot request %q, only %s", kind, strings.Join(manual, " or "))}
 }

@@ -7,110 +7,103 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Capability is what an EKCO can do about things of one sort: their machine, the
-// kinds of action that are about them, and the rules of policy that only these obey.
+// Capability is what EKCO can do about things of one sort: their machine, the kinds of action about them, and the rules
+// of policy that only these kinds obey.
 type Capability struct {
 	Machine Machine
 	Kinds   []ActionKind
 	Rules   []Rule
 }
 
-// Machine is what the engine asks about the things of one sort. It keeps nothing: all
-// that it knows is in the things. Only Fold, Observed, Gone, Opened, Ended, Stepped, Loaded,
-// Ages, Past and [Adopter] may change anything. A machine embeds [Base], which answers what
-// it has nothing to say about.
+// Machine is what the engine asks about things of one sort. It has no state: everything is in the things. Only Fold,
+// Observed, Gone, Opened, Ended, Stepped, Loaded, Ages, Past and [Adopter] may change anything. A machine embeds [Base]
+// for the methods that it does not need.
 type Machine interface {
 	// Name is also the column in status and the label in metrics.
 	Name() string
 	// Table holds the states and the transitions.
 	Table() Table
-	// New returns what [Thing.Data] begins as, a pointer.
+	// New returns the initial [Thing.Data], a pointer.
 	New(t *Thing) any
-	// Goal says where the facts say that the thing belongs when it is in the given
-	// state. The way there is the table's.
+	// Goal returns the state that the facts and the open actions call for, if the thing is in the given state. The
+	// table has the way there.
 	Goal(t *Thing, at journal.State, w *World) journal.State
 	// Wants names the actions that the thing wants, now or later.
 	Wants(t *Thing, w *World, want func(Want))
-	// Request says what exactly is asked for, and which event led to it. It is called
-	// for what is due and what no rule refuses.
+	// Request returns the details of the action, and the event that caused it. The engine calls it for a want that is
+	// due and that no rule refuses.
 	Request(t *Thing, kind *ActionKind, w *World) (request journal.ActionRequested, cause uint64)
-	// Obsolete says why an open action about the thing has lost its reason, or "". What
-	// is past its point of no return goes on all the same.
+	// Obsolete returns why an open action about the thing has lost its reason, or "". An action past its point of no
+	// return continues regardless.
 	Obsolete(t *Thing, rec *journal.ActionRecord) string
-	// Outdated says the same of what the world says. It is asked where Obsolete has nothing
-	// to say.
+	// Outdated is Obsolete for reasons outside the thing. The engine calls it if Obsolete returns "".
 	Outdated(t *Thing, rec *journal.ActionRecord, w *World) string
-	// Disputed says in the machine's own words what comes of the change each time that EKCO
-	// makes it, and what a person can do about it. If both are empty, the engine's words are
-	// that somebody else keeps changing it back.
+	// Disputed describes in the machine's own words what happens each time EKCO makes the change, and what a person can
+	// do. If both are empty, the engine reports that another program keeps changing it back.
 	Disputed(t *Thing, change *journal.Change) (what, advice string)
-	// Foresee names more than what the thing wants: what it will want as soon as something
-	// happens that is to be expected, and what a setting keeps it from ever wanting. The
-	// engine fills in Subject.
+	// Foresee names more than Wants does: what the thing will want after an event that is likely, and what a setting
+	// forbids. The engine sets Subject.
 	Foresee(t *Thing, w *World, foresee func(Upcoming))
 
-	// Fold folds an event of a type of the machine's own, and reports whether it is one.
+	// Fold folds an event of the machine's own types, and reports whether it is one.
 	Fold(s *State, e journal.Event, payload journal.Payload) bool
-	// Transitioned returns the event of a transition: thing.transitioned, or one of a type of
-	// the machine's own, which its Fold folds by [State.Enter].
+	// Transitioned returns the event of a transition: thing.transitioned, or an event of the machine's own type, which
+	// its Fold folds with [State.Enter].
 	Transitioned(p journal.ThingTransitioned) (journal.Type, journal.Payload)
-	// Observed takes over facts of a thing.observed. The thing exists, so it is not gone. It is
-	// not called if [Table.OwnFacts] is set.
+	// Observed stores the facts of a thing.observed. The thing exists, so it is not gone. It is not called if
+	// [Table.OwnFacts] is set.
 	Observed(t *Thing, e journal.Event, facts json.RawMessage) error
-	// Gone takes over that the thing no longer exists.
+	// Gone stores that the thing no longer exists.
 	Gone(t *Thing, e journal.Event, reason string)
-	// Opened is told of an action that was requested or adopted.
+	// Opened is called after an action was requested or adopted.
 	Opened(s *State, t *Thing, rec *journal.ActionRecord)
-	// Stepped is told of an event of an open action, after it was folded into the record.
+	// Stepped is called after an event of an open action was folded into the record.
 	Stepped(t *Thing, rec *journal.ActionRecord, e journal.Event, payload journal.Payload)
-	// Ended is told of the end of an action, and reports whether [Thing.Last] keeps it.
+	// Ended is called after an action ended, and reports whether [Thing.Last] keeps it.
 	Ended(s *State, t *Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool)
-	// Loaded is told of a thing that was read from a snapshot. JSON can express data in ways
-	// that Fold does not expect, such as a nil in a map of pointers.
+	// Loaded is called after a thing was read from a snapshot. JSON can express data that Fold does not expect, such as
+	// a nil in a map of pointers.
 	Loaded(t *Thing)
-	// Ages visits the times by EKCO's clock from which is counted whether something
-	// destructive may be done, Past the others.
+	// Ages visits the times, by EKCO's clock, from which EKCO counts whether a destructive action is allowed. Past
+	// visits the other times.
 	Ages(t *Thing, visit func(*time.Time))
 	Past(t *Thing, visit func(*time.Time))
-	// Needs says which events the thing comes from, besides its last facts and its last
-	// actions.
+	// Needs adds the events that the thing's data comes from, besides its last facts and its last actions.
 	Needs(t *Thing, needs *Needs)
 
-	// Counts reports whether the thing exists, and whether it is ready for what the machines
-	// of others would do with it. They know no more of this machine than its name.
+	// Counts reports whether the thing exists, and whether it is ready, for other machines, which know this machine
+	// only by its name.
 	Counts(t *Thing) (present, ready bool)
-	// Details returns short lines about a thing that exists, as its facts say. The world may
-	// be without a policy, as that of a journal which nobody works on.
+	// Details returns short lines about a thing that exists. The world may have no policy, if no operator uses the
+	// journal.
 	Details(t *Thing, w *World) []string
-	// NeedsPerson says why a thing that exists needs a person at the time, whatever its state,
-	// and what that person can do. Both are empty if it needs nobody.
+	// NeedsPerson returns why an existing thing needs a person now, in any state, and what the person can do. Both are
+	// empty if it does not.
 	NeedsPerson(t *Thing, now time.Time) (reason, advice string)
-	// Facts returns what is known of a thing that exists, as programs read it in JSON. There
-	// must be no secrets in it.
+	// Facts returns the facts about an existing thing as JSON for programs. They must contain no secrets.
 	Facts(t *Thing) any
-	// Measures tells the numbers of a thing that exists which are watched over time.
+	// Measures passes the metrics of an existing thing to tell.
 	Measures(t *Thing, w *World, tell func(Measure))
 }
 
-// Adopter is a [Machine] that knows what a thing is of which the journal knows
-// nothing but an adopted action. A person may also request an action about such a thing.
+// Adopter is a [Machine] that can add a thing of which the journal knows only an adopted action. A person may also
+// request an action about such a thing.
 type Adopter interface {
-	// Adopt adds the thing, and reports false for a subject that is none of its things.
+	// Adopt adds the thing. It reports false if the subject is not one of the machine's.
 	Adopt(s *State, e journal.Event, subject journal.Subject) bool
 }
 
-// Pausable is a [Machine] whose things a person can pause by their names.
+// Pausable is a [Machine] whose things a person can pause by name.
 type Pausable interface {
-	// Meant returns which of the things of a name a person means, or nil.
+	// Meant returns which thing with this name a person means, or nil.
 	Meant(s *State, name string) *Thing
-	// Nobody is the subject of a name that nothing has any more. Its kind is that of
-	// all the machine's things.
+	// Nobody returns the subject for a name that no thing has any more. All the machine's things have its kind.
 	Nobody(name string) journal.Subject
-	// Unknown is the error for a name that nothing ever had.
+	// Unknown returns the error for a name that no thing ever had.
 	Unknown(s *State, name string) error
 }
 
-// Base is what a [Machine] embeds: it has nothing to say.
+// Base is a [Machine] without any behaviour, to embed.
 type Base struct{}
 
 // Obsolete implements [Machine].
@@ -125,7 +118,7 @@ func (Base) Disputed(*Thing, *journal.Change) (what, advice string) { return "",
 // Foresee implements [Machine].
 func (Base) Foresee(*Thing, *World, func(Upcoming)) {}
 
-// Fold implements [Machine]: there are no event types of the machine's own.
+// Fold implements [Machine]: the machine has no event types of its own.
 func (Base) Fold(*State, journal.Event, journal.Payload) bool { return false }
 
 // Transitioned implements [Machine].
@@ -145,7 +138,7 @@ func (Base) Opened(*State, *Thing, *journal.ActionRecord) {}
 // Stepped implements [Machine].
 func (Base) Stepped(*Thing, *journal.ActionRecord, journal.Event, journal.Payload) {}
 
-// Ended implements [Machine]: every end is kept.
+// Ended implements [Machine] and keeps every end.
 func (Base) Ended(*State, *Thing, *journal.ActionRecord, *journal.ActionEnded) (kept bool) {
 	return true
 }
@@ -162,7 +155,7 @@ func (Base) Past(*Thing, func(*time.Time)) {}
 // Needs implements [Machine].
 func (Base) Needs(*Thing, *Needs) {}
 
-// Counts implements [Machine]: others count none of the things.
+// Counts implements [Machine]: no other machine counts these things.
 func (Base) Counts(*Thing) (present, ready bool) { return false, false }
 
 // Details implements [Machine].
@@ -180,20 +173,20 @@ func (Base) Measures(*Thing, *World, func(Measure)) {}
 // Want is an action that a thing wants.
 type Want struct {
 	Kind journal.ActionKind
-	// Due is when it shall be asked for; zero means at once.
+	// Due is when to request it; zero means at once.
 	Due time.Time
-	// Rank orders those of a kind of which one runs at a time: the earliest first.
+	// Rank orders the wants of a kind of which one action runs at a time, the earliest first.
 	Rank time.Time
-	// Change is what it would change, where somebody else may change it back; nil
-	// where nobody does. It becomes part of the request.
+	// Change is the change that the action makes, if another program may undo it; else nil. It becomes part of the
+	// request.
 	Change *journal.Change
 }
 
-// Measure is a number of a thing. Those of one name have the same help and label.
+// Measure is a metric of a thing. All with one name have the same help and label.
 type Measure struct {
-	// Name is in lower case with underscores, and begins with the machine's.
+	// Name is in lower case with underscores, and begins with the machine's name.
 	Name, Help string
-	// Label tells those of one name apart besides the thing; its value is Of.
+	// Label distinguishes metrics of one thing with the same name; its value is Of.
 	Label, Of string
 	Value     float64
 }
@@ -209,7 +202,7 @@ func newMachine(m Machine) *machine {
 	return &machine{m, table, newChecker(table)}
 }
 
-// obsolete says why the action has lost its reason, or "".
+// obsolete returns why the action has lost its reason, or "".
 func (m *machine) obsolete(t *Thing, rec *journal.ActionRecord, w *World) string {
 	if reason := m.Obsolete(t, rec); reason != "" {
 		return reason

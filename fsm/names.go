@@ -36,7 +36,7 @@ func (s *State) KindRules() iter.Seq2[journal.ActionKind, string] {
 	}
 }
 
-// ActionStatuses returns what an open action can be.
+// ActionStatuses returns the statuses that an open action can have.
 func ActionStatuses() []journal.ActionStatus {
 	return []journal.ActionStatus{Requested, Running, Held, Stalled, Cancelling}
 }

@@ -2,12 +2,11 @@ package fsm
 
 import "github.com/replicatedhq/ekco/journal"
 
-// Needs is what a replay without snapshot needs of the journal to come to the same
-// state again, besides the events of open actions.
+// Needs is which events a replay without a snapshot needs for the same state, besides those of open actions.
 type Needs struct {
 	Events  map[uint64]bool
 	Actions map[string]bool
-	// ClockFrom is from which event on those are needed that move the times on record.
+	// ClockFrom is the first event from which on it needs the events that move recorded times.
 	ClockFrom uint64
 }
 
@@ -18,7 +17,7 @@ func (n *Needs) Event(seq uint64) {
 	}
 }
 
-// Since adds an event and all later ones that move the times on record.
+// Since adds an event, and all later ones that move recorded times.
 func (n *Needs) Since(seq uint64) {
 	n.Event(seq)
 	n.ClockFrom = min(n.ClockFrom, seq)
@@ -31,9 +30,8 @@ func (n *Needs) Action(id string) {
 	}
 }
 
-// Ended adds all events of an action that has ended, and the facts by which the journal
-// knew its thing then: of one that is not known, no end is kept. Ages may count from
-// these facts.
+// Ended adds all events of an action that has ended, and the event with its thing's facts at that time: a replay keeps
+// no end for an unknown thing. Ages may count from these facts.
 func (n *Needs) Ended(action string, facts uint64) {
 	n.Action(action)
 	if facts != 0 {
@@ -41,7 +39,7 @@ func (n *Needs) Ended(action string, facts uint64) {
 	}
 }
 
-// Needs says what of the journal the state cannot do without.
+// Needs returns which events of the journal a replay to this state needs.
 func (s *State) Needs() Needs {
 	needs := Needs{Events: map[uint64]bool{}, Actions: map[string]bool{}, ClockFrom: s.Seq}
 	for _, t := range s.Things {
@@ -67,16 +65,15 @@ func (s *State) Needs() Needs {
 	return needs
 }
 
-// Keeps reports whether the event is one that the state cannot do without.
+// Keeps reports whether the event is one of them.
 func (n Needs) Keeps(e journal.Event) bool {
 	return n.Events[e.Seq] || n.Actions[e.Action] || (e.Seq >= n.ClockFrom && movesTimes(e.Type))
 }
 
-// movesTimes reports whether an event moves the times on record.
 func movesTimes(typ journal.Type) bool {
 	return typ == journal.TypeClockJumped || typ == journal.TypeOperatorStarted
 }
 
-// MayPrune reports whether old files beside the journal may be removed: not in safe mode, where they
-// may hold what was lost, nor while the clock is known to be wrong.
+// MayPrune reports whether old files next to the journal may be removed: not in safe mode, since they may hold what the
+// journal lost, and not while the clock is known to be wrong.
 func (s *State) MayPrune() bool { return !s.Journal.SafeMode() && !s.Clock.Wrong() }

@@ -10,26 +10,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ObjectFacts are facts of an object of the outside world, in which EKCO sets a value.
+// ObjectFacts are facts of an object outside of EKCO, in which EKCO sets a value.
 type ObjectFacts[F any] interface {
-	// Changes counts the changes of what is asked of the object, whoever made them.
+	// Changes counts the changes of the object's specification by any client, like metadata.generation.
 	Changes() int64
-	// Of returns the facts as those of the object with that UID.
+	// Of returns the facts for an object with this UID.
 	Of(uid string) F
 }
 
-// Object is what a machine keeps of an object. [Thing.Data] is one, or embeds it.
+// Object is what a machine keeps of an object, as [Thing.Data] or embedded in it.
 type Object[F ObjectFacts[F]] struct {
-	// Facts are what was observed last.
+	// Facts were observed last.
 	Facts F `json:"facts"`
-	// Set is what EKCO made of it last.
+	// Set is what EKCO's last change made of it.
 	Set F `json:"set,omitzero"`
-	// Lost is why it is gone, if it is.
+	// Lost is why it is gone, or "".
 	Lost string `json:"lost,omitempty"`
 }
 
-// Now returns what is asked of the object, as far as is known: as long as what was
-// observed is older than what EKCO made of it, that holds.
+// Now returns the present specification as far as EKCO knows it: its own change, until it observes newer facts.
 func (o *Object[F]) Now() F {
 	if o.Facts.Changes() < o.Set.Changes() {
 		return o.Set
@@ -37,7 +36,7 @@ func (o *Object[F]) Now() F {
 	return o.Facts
 }
 
-// Made takes over what a step has made of the object, and reports whether it has.
+// Made stores what a step has made of the object, and reports whether the step has.
 func (o *Object[F]) Made(step journal.StepRecord) bool {
 	var set F
 	made := len(step.Outputs) > 0 && json.Unmarshal(step.Outputs, &set) == nil
@@ -47,7 +46,7 @@ func (o *Object[F]) Made(step journal.StepRecord) bool {
 	return made
 }
 
-// holder is an [Object] of any facts, or what embeds one.
+// holder is an [Object] with any type of facts, or data that embeds one.
 type holder interface {
 	observe(t *Thing, facts json.RawMessage) error
 	lose(reason string)
@@ -67,8 +66,7 @@ func (o *Object[F]) lose(reason string) { o.Lost = reason }
 func (o *Object[F]) lost() string       { return o.Lost }
 func (o *Object[F]) object() *Object[F] { return o }
 
-// KnownObjects returns the facts of the machine's objects that exist, as far as the
-// journal knows, by name.
+// KnownObjects returns, by name, the facts of the machine's objects that exist according to the journal.
 func KnownObjects[F ObjectFacts[F]](s *State, machine string) map[string]F {
 	known := map[string]F{}
 	for _, t := range s.Things {
@@ -79,8 +77,7 @@ func KnownObjects[F ObjectFacts[F]](s *State, machine string) map[string]F {
 	return known
 }
 
-// Objects is what machines share whose things are a few objects of known names; such a
-// machine embeds it. It implements [Pausable].
+// Objects is for embedding in a machine whose things are a few objects with known names. It implements [Pausable].
 type Objects struct {
 	Base
 
@@ -100,20 +97,19 @@ func (Objects) Observed(t *Thing, _ journal.Event, facts json.RawMessage) error 
 // Gone implements [Machine].
 func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(holder).lose(reason) }
 
-// Tells returns what is to be told of a transition.
+// Tells returns a transition's [Telling] with this reason.
 func (Objects) Tells(reason string) func(*Thing, journal.State, time.Time) Telling {
 	return func(t *Thing, _ journal.State, _ time.Time) Telling {
 		return Telling{Reason: reason, Cause: t.Newest()}
 	}
 }
 
-// TellsLost tells of the transition of an object that is gone: for the reason that the
-// observer gave.
+// TellsLost is the [Telling] for an object that is gone, with the observer's reason.
 func (Objects) TellsLost(t *Thing, _ journal.State, _ time.Time) Telling {
 	return Telling{Reason: t.Data.(holder).lost(), Cause: t.Newest()}
 }
 
-// Meant implements [Pausable]: names may leave out the namespace.
+// Meant implements [Pausable]. Names may leave out the namespace.
 func (o Objects) Meant(s *State, name string) *Thing {
 	var meant *Thing
 	for _, t := range s.Things {
@@ -145,5 +141,5 @@ func (o Objects) Unknown(_ *State, name string) error {
 		names = append(names, subject.Kind+" "+subject.Name)
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%w: %q is none of %s, or it is not there", ErrUnknown, name, strings.Join(names, ", "))
+	return fmt.Errorf("%w: %q is not one of %s, or does not exist", ErrUnknown, name, strings.Join(names, ", "))
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// PauseKey is under what [State.Pauses] keeps the pause of a subject: what it is and its
-// name, like "node/worker-2"; "" for the pause of everything. A thing's pause is by
-// name: it outlives the thing.
+// PauseKey is the key of a subject's pause in [State.Pauses]: its kind and name, as in "node/worker-2", or "" for the
+// pause of everything. A pause belongs to the name: it outlives the thing.
 func PauseKey(subject journal.Subject) string {
 	if subject.Kind == journal.ClusterSubject.Kind {
 		return ""
@@ -18,14 +17,12 @@ func PauseKey(subject journal.Subject) string {
 	return strings.ToLower(subject.Kind) + "/" + subject.Name
 }
 
-// Pause drafts a pause of the thing that a person calls so: "worker-2", or where things
-// of several machines have the name, "node/worker-2". The empty word means everything.
-// It ends by itself after the given time; 0 means never. A pause that is in force
-// already is replaced. It returns an error for a name that the journal does not know,
-// and [ErrAmbiguous] for one that several things have.
+// Pause drafts a pause of the thing that a person names: "worker-2", or "node/worker-2" if things of several machines
+// have the name; "" for everything. The pause ends after the given time, or never for 0. It replaces one in force.
+// Pause returns an error for a name that the journal does not know, and [ErrAmbiguous] if several things have the name.
 func Pause(s *State, now time.Time, word, reason string, after time.Duration, actor string) ([]journal.Draft, error) {
 	if after < 0 {
-		return nil, fmt.Errorf("pause for %s: want a time that is not negative", after)
+		return nil, fmt.Errorf("pause for %s: the time must not be negative", after)
 	}
 	subject, err := s.toPause(word)
 	if err != nil {
@@ -38,9 +35,8 @@ func Pause(s *State, now time.Time, word, reason string, after time.Duration, ac
 	return []journal.Draft{{Type: journal.TypePauseSet, Subject: subject, Actor: actor, Payload: payload}}, nil
 }
 
-// Resume drafts the end of a pause: of that of everything for the empty word, else of
-// that of the thing which a person calls so, as for [Pause]. It returns [ErrNotPaused]
-// when there is none, and [ErrAmbiguous] when there are several.
+// Resume drafts the end of the pause that a person names as for [Pause]. It returns [ErrNotPaused] if there is none,
+// and [ErrAmbiguous] if there are several.
 func Resume(s *State, word, reason, actor string) ([]journal.Draft, error) {
 	key, err := s.toResume(word)
 	if err != nil {
@@ -52,7 +48,7 @@ func Resume(s *State, word, reason, actor string) ([]journal.Draft, error) {
 	}}, nil
 }
 
-// toPause returns what a word means.
+// toPause returns the subject that the word names.
 func (s *State) toPause(word string) (journal.Subject, error) {
 	if word == "" {
 		return journal.ClusterSubject, nil
@@ -71,12 +67,11 @@ func (s *State) toPause(word string) (journal.Subject, error) {
 	}
 }
 
-// toResume returns the key of the pause that a word means. Also a name that nothing has
-// any more can be paused.
+// toResume returns the key of the pause that the word names. The paused name may belong to no thing any more.
 func (s *State) toResume(word string) (string, error) {
 	var keys []string
 	for _, key := range sortedKeys(s.Pauses) {
-		if s.calls(word, key) {
+		if s.matchesPause(word, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -89,8 +84,8 @@ func (s *State) toResume(word string) (string, error) {
 	return "", ambiguous("resume", word, keys)
 }
 
-// calls reports whether a person's word means the pause of the key.
-func (s *State) calls(word, key string) bool {
+// matchesPause reports whether a person's word names the pause with this key.
+func (s *State) matchesPause(word, key string) bool {
 	if word == "" || key == "" {
 		return word == key
 	}
@@ -111,7 +106,7 @@ func ambiguous(command, word string, keys []string) error {
 	return fmt.Errorf("%s %s: %w; say which: %s", command, word, ErrAmbiguous, strings.Join(choices, " or "))
 }
 
-// notPaused is why there is no pause to end.
+// notPaused returns the error if there is no such pause.
 func (s *State) notPaused(word string) error {
 	what := "EKCO"
 	if word != "" {
@@ -141,18 +136,18 @@ func (s *State) pausedNames() string {
 	return text
 }
 
-// pauseWord returns what to call the pause of a key: by the name, unless another has it.
+// pauseWord returns a word for the pause: the name, unless another pause has the same name.
 func (s *State) pauseWord(key string) string {
 	_, name, _ := strings.Cut(key, "/")
 	for other := range s.Pauses {
-		if other != key && s.calls(name, other) {
+		if other != key && s.matchesPause(name, other) {
 			return key
 		}
 	}
 	return name
 }
 
-// pauseSubject is the reverse of [PauseKey].
+// pauseSubject is the inverse of [PauseKey].
 func pauseSubject(s *State, key string) journal.Subject {
 	if key == "" {
 		return journal.ClusterSubject
@@ -168,10 +163,10 @@ func pauseSubject(s *State, key string) journal.Subject {
 		}
 		return nobody
 	}
-	return journal.Subject{Kind: of, Name: name} // of what this EKCO does not know
+	return journal.Subject{Kind: of, Name: name} // of a machine that this EKCO does not have
 }
 
-// meant returns the things that a person's word means.
+// meant returns the things that a person's word names.
 func (s *State) meant(word string) (things []*Thing) {
 	machines, name := s.readWord(word)
 	for _, machine := range machines {
@@ -182,7 +177,7 @@ func (s *State) meant(word string) (things []*Thing) {
 	return things
 }
 
-// unknown returns the error for a word that means nothing which could be paused.
+// unknown returns the error for a word that names nothing that can be paused.
 func (s *State) unknown(word string) error {
 	if machines, name := s.readWord(word); len(machines) > 0 {
 		return machines[0].Unknown(s, name)
@@ -190,7 +185,7 @@ func (s *State) unknown(word string) error {
 	return fmt.Errorf("%w: %q", ErrUnknown, word)
 }
 
-// readWord returns whose things a person's word may mean, and their name.
+// readWord returns the machines whose things a person's word may name, and the things' name.
 func (s *State) readWord(word string) (machines []Pausable, name string) {
 	if said, rest, both := strings.Cut(word, "/"); both {
 		if machine := s.pausable(said); machine != nil {
@@ -210,7 +205,7 @@ func (s *State) pausables() (machines []Pausable) {
 	return machines
 }
 
-// pausable returns the one that is called so, or whose things are; or nil.
+// pausable returns the machine with this name, or whose things have this kind; or nil.
 func (s *State) pausable(called string) Pausable {
 	for _, capability := range s.cache.capabilities {
 		machine, ok := capability.Machine.(Pausable)

@@ -7,27 +7,26 @@ import (
 
 // Policy is the part of the configuration that decisions depend on.
 type Policy struct {
-	// Settling is how long EKCO must have watched without a break.
+	// Settling is how long EKCO must have observed the cluster without interruption.
 	Settling time.Duration
-	// Cooldown is the least time between two actions of a kind that obeys
-	// [RuleCooldown], has none of its own, and that EKCO starts by itself.
+	// Cooldown is the minimum time between two actions that EKCO starts itself, of a kind that obeys [RuleCooldown] and
+	// has none of its own.
 	Cooldown time.Duration
-	// DryRun marks every action EKCO starts by itself as a dry run.
+	// DryRun makes a dry run of every action that EKCO starts itself.
 	DryRun bool
-	// Passive lets machines follow their facts and starts nothing by itself; nor
-	// are refusals judged then. It is how a command works without an operator.
+	// Passive lets machines follow their facts, but starts no actions and records no refusals. Commands that work
+	// without an operator use it.
 	Passive bool
-	// Of holds what only one machine's decisions depend on, by the machine's name, in
-	// the type that the machine defines.
+	// Of has each machine's own policy, by the machine's name, in the machine's own type.
 	Of map[string]any
 }
 
-// DefaultPolicy returns what holds without any configuration, but for the machines.
+// DefaultPolicy returns the policy for an empty configuration, without the machines' own.
 func DefaultPolicy() Policy {
 	return Policy{Settling: 15 * time.Second, Cooldown: 10 * time.Minute}
 }
 
-// With returns the policy with what one machine's decisions depend on.
+// With returns the policy with one machine's own policy.
 func (p Policy) With(machine string, of any) Policy {
 	p.Of = maps.Clone(p.Of)
 	if p.Of == nil {

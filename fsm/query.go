@@ -8,9 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// OpenActions returns the open actions, oldest first. The fold never changes
-// what it returned, so other goroutines may keep it; they must not change it
-// either.
+// OpenActions returns the open actions, oldest first. The fold never changes what it has returned, so other goroutines
+// may keep it; they must not change it either.
 func (s *State) OpenActions() []journal.ActionRecord {
 	shared := s.cache.shared
 	open := make([]journal.ActionRecord, 0, len(s.Actions))
@@ -22,8 +21,7 @@ func (s *State) OpenActions() []journal.ActionRecord {
 	return open
 }
 
-// OpenAction returns the open action of that id, and whether there is one. As those of
-// [State.OpenActions] it stays as it is.
+// OpenAction returns the open action with this id, if there is one. As with [State.OpenActions], it never changes.
 func (s *State) OpenAction(id string) (journal.ActionRecord, bool) {
 	rec := s.Actions[id]
 	if rec == nil {
@@ -33,8 +31,8 @@ func (s *State) OpenAction(id string) (journal.ActionRecord, bool) {
 	return *rec, true
 }
 
-// own makes sure that nobody else holds the maps of the record.
-func (s *State) own(rec *journal.ActionRecord) {
+// unshare copies the record's maps if a reader may hold them, so that the fold can change them.
+func (s *State) unshare(rec *journal.ActionRecord) {
 	shared := s.cache.shared
 	if !shared[rec.ID] {
 		return

@@ -7,23 +7,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// refusalKey: there is one refusal for each subject and kind of action.
+// refusalKey: each subject and kind of action has one refusal.
 type refusalKey struct {
 	subject journal.Subject
 	kind    journal.ActionKind
 }
 
-// wanted is a refusal that holds in this round.
+// wanted is a refusal that applies in this round.
 type wanted struct {
 	rule  *Rule
 	thing *Thing
 	kind  *ActionKind
-	// change is what would be changed, if that was in question.
+	// change is the change in question, or nil.
 	change *journal.Change
 }
 
-// refuse notes that the rule keeps EKCO from acting on the thing. A rule about
-// the whole cluster is noted once, with the thing whose facts are the oldest.
+// refuse notes that the rule refuses the action. A rule about the whole cluster is noted once, with the thing whose
+// facts are the oldest.
 func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
 	if rule.noted != nil && rule.noted.FactsSeq < t.FactsSeq {
 		return
@@ -45,8 +45,8 @@ func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
 	}
 }
 
-// refusalEvents compares the refusals that hold with the ones on record. Only
-// the rule counts: a reason whose numbers change is not worth an event.
+// refusalEvents compares the refusals of this round with the recorded ones. It compares only the rules: new numbers in
+// a reason do not justify an event.
 func (r *round) refusalEvents() []journal.Draft {
 	if r.Policy.Passive {
 		return nil

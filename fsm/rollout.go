@@ -34,8 +34,8 @@ func RolloutRule(name string, stopped func(w *World) string) Rule {
 	}
 }
 
-// StoppedBy says why an open action stops a rollout, and what to do; "" if it does not. thing is what the action
-// changes. repair says how to make it ready; ready is set if it is ready, or if its change has not begun. broken
+// StoppedBy returns why an open action stops a rollout, and what to do; "" if it does not. thing is what the action
+// changes, and repair says how to make it ready. ready is set if it is ready, or if its change has not begun. broken
 // says what else does not work, or is "".
 func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, broken string) string {
 	switch {

@@ -10,23 +10,22 @@ import (
 // The rules of policy, by the name under which refusals and preflights know
 // them.
 const (
-	// RuleSafeMode: the journal lost something. Every kind obeys it that is not [ActionKind.InSafeMode].
+	// RuleSafeMode: the journal lost events. Every kind obeys it unless [ActionKind.InSafeMode] is set.
 	RuleSafeMode       = "SafeMode"
 	RuleAPIUnreachable = "APIUnreachable"
 	RuleSettling       = "Settling"
 	RulePaused         = "Paused"
 	RuleOneAtATime     = "OneAtATime"
 	RuleCooldown       = "Cooldown"
-	// RuleBackOff: what was begun of the kind about the thing was in vain; see [Vain].
+	// RuleBackOff: the last attempts of the kind about the thing failed; see [FailedAttempts].
 	RuleBackOff = "BackOff"
-	// RuleContested: somebody else keeps undoing what EKCO would do; see [Contest].
-	// Every kind obeys it.
+	// RuleContested: another program keeps undoing what EKCO would do; see [Contest]. Every kind obeys it.
 	RuleContested = "Contested"
 )
 
 // Further reasons for which a person's request or command is refused.
 const (
-	// RuleKind: an action of that kind cannot be asked for.
+	// RuleKind: a person cannot request an action of that kind.
 	RuleKind = "Kind"
 	// RuleCancelling: the action is being cancelled.
 	RuleCancelling = "Cancelling"
@@ -34,44 +33,39 @@ const (
 	RuleUnreadable = "Unreadable"
 	// RuleListed: a list holds the action, and a force must name that list.
 	RuleListed = "Listed"
-	// RuleReplaced: the name belongs to another thing than the one that was shown.
+	// RuleReplaced: the name belongs to another thing than the one that the person saw.
 	RuleReplaced = "Replaced"
-	// RuleInput: what else was said makes no sense.
+	// RuleInput: the request's other input is wrong.
 	RuleInput = "Input"
 )
 
-// Rule is one check of whether EKCO may act by itself. It judges a thing and a kind of
-// action.
+// Rule is one check of whether EKCO may start an action of a kind about a thing.
 type Rule struct {
 	Name string
-	// Cluster marks rules whose answer is the same for every thing: their refusal is
-	// recorded once, for the cluster. They may get a nil thing.
+	// Cluster marks a rule whose answer is the same for every thing: its refusal is recorded once, for the cluster. It
+	// may get a nil thing.
 	Cluster bool
-	// ToBegin marks rules that are only about beginning: what has begun goes on. All
-	// others are asked again before each step.
+	// ToBegin marks a rule that can only stop an action from beginning. All others are also checked before each step.
 	ToBegin bool
-	// Firm marks rules that a person does not go past either. The others warn one.
-	Firm bool
-	// NeedsPerson marks rules whose refusals the status shows as "needs you".
+	// Mandatory marks a rule that a person cannot override. The others only warn a person.
+	Mandatory bool
+	// NeedsPerson marks a rule whose refusals the status shows as "needs you".
 	NeedsPerson bool
 	Refuses     func(w *World, t *Thing, k *ActionKind) bool
-	// Reason is asked only when the rule refuses.
+	// Reason is called only if the rule refuses.
 	Reason func(w *World, t *Thing, k *ActionKind) string
-	// Lifted says what lets EKCO go on, where the reason does not; nil where it does. It
-	// does not concern a person, who may go on all the same.
+	// Lifted says when EKCO continues; nil if Reason says that. It is not shown to a person whom the rule only warns.
 	Lifted func(w *World, t *Thing, k *ActionKind) string
-	// Until returns when the rule stops to refuse by itself; nil or a zero
-	// time means never.
+	// Until returns when the rule stops refusing without any other event; nil or a zero time means never.
 	Until func(w *World, t *Thing, k *ActionKind) time.Time
 }
 
-// firstRules and lastRules return the rules that are asked before and after those of
-// the capabilities. Those about one thing come before OneAtATime, which a decision
-// about another thing makes true.
+// firstRules and lastRules return the rules that are asked before and after those of the capabilities. Rules about one
+// thing come before OneAtATime, because a decision about another thing can change its answer.
 func firstRules() []Rule {
 	return []Rule{
 		{
-			Name: RuleSafeMode, Cluster: true, Firm: true,
+			Name: RuleSafeMode, Cluster: true, Mandatory: true,
 			Refuses: func(w *World, _ *Thing, _ *ActionKind) bool { return w.Journal.SafeMode() },
 			Reason:  func(w *World, _ *Thing, _ *ActionKind) string { return SafeModeReason(w.State) },
 		},
@@ -81,7 +75,7 @@ func firstRules() []Rule {
 			Reason: func(w *World, _ *Thing, _ *ActionKind) string {
 				return fmt.Sprintf("the Kubernetes API has not answered since %s, so what EKCO knows may be old", Stamp(w.API.LostAt))
 			},
-			Lifted: Always("EKCO goes on when it answers again"),
+			Lifted: Always("EKCO continues when it answers again"),
 		},
 		{
 			Name: RuleSettling, Cluster: true,
@@ -114,9 +108,11 @@ func lastRules() []Rule {
 	return []Rule{
 		{
 			Name: RuleBackOff, ToBegin: true,
-			Refuses: func(w *World, t *Thing, k *ActionKind) bool { return t.BacksOff(k.Name) && t.Vain[k.Name].rests(w.Now) },
-			Reason:  func(_ *World, t *Thing, k *ActionKind) string { return t.Vain[k.Name].why(t.Machine()) },
-			Until:   func(_ *World, t *Thing, k *ActionKind) time.Time { return t.Vain[k.Name].until() },
+			Refuses: func(w *World, t *Thing, k *ActionKind) bool {
+				return t.BacksOff(k.Name) && t.Failed[k.Name].tooEarly(w.Now)
+			},
+			Reason: func(_ *World, t *Thing, k *ActionKind) string { return t.Failed[k.Name].why(t.Machine()) },
+			Until:  func(_ *World, t *Thing, k *ActionKind) time.Time { return t.Failed[k.Name].until() },
 		},
 		{
 			Name: RuleContested, NeedsPerson: true,
@@ -130,7 +126,7 @@ func lastRules() []Rule {
 			Reason: func(w *World, _ *Thing, k *ActionKind) string {
 				return fmt.Sprintf("%s is open, and %s", w.first[k.Name].ID, k.Turn)
 			},
-			Lifted: Always("EKCO goes on when it has ended"),
+			Lifted: Always("EKCO continues when it has ended"),
 		},
 		{
 			Name: RuleCooldown, Cluster: true, ToBegin: true,
@@ -144,15 +140,15 @@ func lastRules() []Rule {
 	}
 }
 
-// unknownKind refuses what a machine wants and nothing in the list is able to do.
+// unknownKind refuses what a machine wants if no capability has the kind.
 var unknownKind = Rule{
 	Name: RuleKind,
 	Reason: func(_ *World, t *Thing, k *ActionKind) string {
-		return fmt.Sprintf("the %s wants an action of kind %q, and this EKCO has none of that kind; it is a defect of EKCO", t.Machine(), k.Name)
+		return fmt.Sprintf("the %s needs an action of kind %q, which this EKCO does not know; this is a defect of EKCO", t.Machine(), k.Name)
 	},
 }
 
-// why says why the rule refuses EKCO, and what would lift that.
+// why returns why the rule refuses EKCO, and when EKCO continues.
 func (r Rule) why(w *World, t *Thing, k *ActionKind) string {
 	if r.Lifted == nil {
 		return r.Reason(w, t, k)
@@ -160,13 +156,13 @@ func (r Rule) why(w *World, t *Thing, k *ActionKind) string {
 	return r.Reason(w, t, k) + "; " + r.Lifted(w, t, k)
 }
 
-// Always is for a [Rule] that says the same whatever the world is like.
+// Always is for a [Rule] whose text never changes.
 func Always(text string) func(*World, *Thing, *ActionKind) string {
 	return func(*World, *Thing, *ActionKind) string { return text }
 }
 
-// cooldownEnds counts from the end of the last action of the kind. A deferred one
-// did its last destructive step when it did its last step.
+// cooldownEnds counts from the end of the kind's last action. For an action whose remaining steps may wait for days it
+// counts from its last done step.
 func (w *World) cooldownEnds(k *ActionKind) time.Time {
 	last := w.EndedAt[k.Name]
 	for _, rec := range w.Actions {
@@ -185,7 +181,7 @@ func (w *World) cooldownEnds(k *ActionKind) time.Time {
 	return last.Add(w.Policy.cooldown(k))
 }
 
-// SafeModeReason says why EKCO only observes.
+// SafeModeReason returns why EKCO only observes.
 func SafeModeReason(s *State) string {
 	if s.Journal.Salvaged == nil {
 		return fmt.Sprintf("the journal lost its newest events, which was found at %s, so EKCO only observes; "+
@@ -198,19 +194,19 @@ func SafeModeReason(s *State) string {
 func settlingReason(w *World) string {
 	at := w.settledAt()
 	if at.IsZero() {
-		return "no operator observes the cluster; EKCO goes on when one has started and watched for " + w.Policy.Settling.String()
+		return "no operator observes the cluster; EKCO continues when one has started and watched for " + w.Policy.Settling.String()
 	}
-	return fmt.Sprintf("EKCO watches the cluster again only since %s; it goes on at %s if nothing changes",
+	return fmt.Sprintf("EKCO has watched the cluster only since %s; it continues at %s if nothing changes",
 		Stamp(w.API.SettlingFrom), Stamp(at))
 }
 
-// UnreadableReason says why the action cannot be judged.
+// UnreadableReason returns why this EKCO cannot judge the action.
 func UnreadableReason(rec *journal.ActionRecord) string {
 	return fmt.Sprintf("this EKCO does not understand all of %s (%s); run the version that wrote it", rec.ID, rec.Unreadable)
 }
 
-func pauseReason(who string, pause PauseState, resume string) string {
-	text := fmt.Sprintf("%s paused by %s", who, pause.By)
+func pauseReason(subject string, pause PauseState, resume string) string {
+	text := fmt.Sprintf("%s paused by %s", subject, pause.By)
 	if pause.Reason != "" {
 		text += fmt.Sprintf(" (%s)", pause.Reason)
 	}
@@ -220,5 +216,5 @@ func pauseReason(who string, pause PauseState, resume string) string {
 	return text + fmt.Sprintf("; %q ends the pause", resume)
 }
 
-// Stamp writes a time for people.
+// Stamp formats a time for people.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

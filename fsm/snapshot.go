@@ -13,12 +13,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ErrOtherFold is returned for a snapshot that another fold made. The journal
-// must be replayed instead.
-var ErrOtherFold = errors.New("snapshot has another shape")
+// ErrOtherFold is returned for a snapshot of another format. The journal must be replayed instead.
+var ErrOtherFold = errors.New("snapshot has another format")
 
-// NewState returns what is known of an empty journal, to an EKCO that can do what the
-// capabilities say.
+// NewState returns the state of an empty journal, for an EKCO with these capabilities.
 func NewState(capabilities ...Capability) *State {
 	return &State{
 		cache:   newCache(capabilities),
@@ -29,14 +27,13 @@ func NewState(capabilities ...Capability) *State {
 	}
 }
 
-// foldName names the shape of the state together with the machines: what the machines of
-// another list would have made of the events is not in it.
+// foldName names the format of the state together with the machines: a snapshot has nothing of a machine that its
+// writer did not have.
 func (s *State) foldName() string {
 	return strings.Join(append([]string{FoldName}, sortedKeys(s.cache.machines)...), " ")
 }
 
-// Snapshot returns the state as plain data. Its time is the time of the last
-// event folded.
+// Snapshot returns the state as plain data, with the time of the last folded event.
 func (s *State) Snapshot() (journal.Snapshot, error) {
 	body, err := json.Marshal(saved{State: s, Things: s.byMachine()})
 	if err != nil {
@@ -45,8 +42,7 @@ func (s *State) Snapshot() (journal.Snapshot, error) {
 	return journal.Snapshot{Seq: s.Seq, Fold: s.foldName(), Time: s.Time, State: body}, nil
 }
 
-// LoadState returns the state that the snapshot was taken of. It returns
-// [ErrOtherFold] when the snapshot has another shape than this EKCO's.
+// LoadState returns the state in the snapshot, or [ErrOtherFold] if this EKCO cannot read its format.
 func LoadState(snapshot journal.Snapshot, capabilities ...Capability) (*State, error) {
 	s := NewState(capabilities...)
 	if name := s.foldName(); snapshot.Fold != name {
@@ -63,8 +59,7 @@ func LoadState(snapshot journal.Snapshot, capabilities ...Capability) (*State, e
 	return s, nil
 }
 
-// dropNil makes sure that no map holds a nil pointer or is itself nil, which
-// JSON can express and the fold does not expect.
+// dropNil removes nil pointers and nil maps, which JSON can express and the fold does not expect.
 func (s *State) dropNil() {
 	if s.Actions == nil {
 		s.Actions = map[string]*journal.ActionRecord{}
@@ -82,9 +77,8 @@ func (s *State) dropNil() {
 	}
 }
 
-// saved is a snapshot's JSON form. Its things are by machine, since what a thing's data
-// is follows from that, in the order of their keys. They stand beside the rest of the
-// state, so that each is read once, as it comes.
+// saved is a snapshot's JSON form. Its things are grouped by machine, which gives the type of their data, and ordered
+// by key. They are next to the state, not in it, so that each is decoded only once.
 type saved struct {
 	State  *State              `json:"state"`
 	Things map[string][]*Thing `json:"things,omitempty"`
@@ -99,8 +93,7 @@ func (s *State) byMachine() map[string][]*Thing {
 	return of
 }
 
-// read reads what saved is written as. A snapshot with things of a machine that this
-// EKCO does not have is another fold's.
+// read decodes saved. A snapshot with things of a machine that this EKCO does not have is of another format.
 func (s *State) read(body []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	err := members(decoder, func(name string) error {
@@ -110,7 +103,7 @@ func (s *State) read(body []byte) error {
 		case "things":
 			return members(decoder, func(of string) error { return s.readThings(decoder, of) })
 		}
-		return fmt.Errorf("%q is no part of a state", name)
+		return fmt.Errorf("unknown member %q", name)
 	})
 	if err != nil {
 		return err
@@ -129,7 +122,7 @@ func (s *State) readThings(decoder *json.Decoder, of string) error {
 	return each(decoder, '[', func() error { return s.readThing(decoder, m) })
 }
 
-// members reads an object, or null, and calls read where each member's value is next.
+// members reads an object, or null, and calls read at each member's value.
 func members(decoder *json.Decoder, read func(name string) error) error {
 	return each(decoder, '{', func() error {
 		name, err := decoder.Token()
@@ -140,8 +133,7 @@ func members(decoder *json.Decoder, read func(name string) error) error {
 	})
 }
 
-// each reads what begins like that, or null, and calls read where each of its parts is
-// next.
+// each reads an object or a list that begins with the delimiter, or null, and calls read at each part.
 func each(decoder *json.Decoder, begins json.Delim, read func() error) error {
 	switch opening, err := decoder.Token(); {
 	case err != nil || opening == nil:
@@ -165,9 +157,9 @@ func (s *State) readThing(decoder *json.Decoder, m *machine) error {
 	if err := decoder.Decode(&read); err != nil || read == nil {
 		return err
 	}
-	thing.Data = data // a null would have taken it away
+	thing.Data = data // a null would have removed it
 	maps.DeleteFunc(thing.Last, func(_ journal.ActionKind, last *Ending) bool { return last == nil })
-	maps.DeleteFunc(thing.Vain, func(_ journal.ActionKind, vain *Vain) bool { return vain == nil })
+	maps.DeleteFunc(thing.Failed, func(_ journal.ActionKind, failed *FailedAttempts) bool { return failed == nil })
 	maps.DeleteFunc(thing.Contests, func(_ string, c *Contest) bool { return c == nil })
 	m.Loaded(thing)
 	key := Key(thing.Subject)

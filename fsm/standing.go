@@ -7,40 +7,38 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Terms are those on which the steps of a kind of action run.
+// Terms are the rules and domains of a kind's steps.
 type Terms struct {
-	// Rules are asked again before each step of what EKCO began by itself: those that
-	// the kind lists, but for the ones that are only about beginning.
+	// Rules are checked again before each step of an action that EKCO began: those of the kind without [Rule.ToBegin].
 	Rules []string
 	// Domains are what its steps may take.
 	Domains []string
 }
 
-// Standing returns the terms of each kind of action. It returns an error for a kind that could obey nothing:
-// twice there, of a machine or with a rule that there is not, or one that has its turn
-// and does not say so.
+// Standing returns the terms of each kind of action. It returns an error for a kind that is defined twice, names an
+// unknown machine or rule, or has only one of [RuleOneAtATime] and a Turn.
 func Standing(capabilities ...Capability) (map[journal.ActionKind]Terms, error) {
-	if err := distinct(capabilities); err != nil {
+	if err := validateNames(capabilities); err != nil {
 		return nil, err
 	}
 	cache, standing := newCache(capabilities), map[journal.ActionKind]Terms{}
 	for _, capability := range capabilities {
 		for _, kind := range capability.Kinds {
 			if _, twice := standing[kind.Name]; twice {
-				return nil, fmt.Errorf("actions of kind %q are there twice; each kind belongs to one capability", kind.Name)
+				return nil, fmt.Errorf("actions of kind %q are defined twice; each kind belongs to one capability", kind.Name)
 			}
-			if err := cache.fits(&kind); err != nil {
+			if err := cache.validate(&kind); err != nil {
 				return nil, err
 			}
-			standing[kind.Name] = Terms{Rules: cache.standing(&kind), Domains: kind.Domains}
+			standing[kind.Name] = Terms{Rules: cache.stepRules(&kind), Domains: kind.Domains}
 		}
 	}
 	return standing, nil
 }
 
-// distinct reports machines or rules of one name: of those the last one, or each of them,
-// would be asked about things of another. A machine without a title has no page.
-func distinct(capabilities []Capability) error {
+// validateNames returns an error for two machines or rules with one name, which would be asked about each other's
+// things, and for a machine without a title for its page.
+func validateNames(capabilities []Capability) error {
 	machines, rules := map[string]bool{}, map[string]bool{}
 	for _, rule := range slices.Concat(firstRules(), lastRules()) {
 		rules[rule.Name] = true
@@ -65,24 +63,23 @@ func distinct(capabilities []Capability) error {
 	return nil
 }
 
-// fits reports what the kind refers to and is not there: no rule would hold its actions
-// back then, without a word.
-func (c *cache) fits(kind *ActionKind) error {
+// validate returns an error if the kind refers to something that does not exist: no rule would then hold its actions.
+func (c *cache) validate(kind *ActionKind) error {
 	if c.machines[kind.Machine] == nil {
-		return fmt.Errorf("actions of kind %q are about things of the machine %q, which there is not", kind.Name, kind.Machine)
+		return fmt.Errorf("actions of kind %q are about things of machine %q, which does not exist", kind.Name, kind.Machine)
 	}
 	for _, name := range kind.Rules {
 		if c.rule(name) == nil {
-			return fmt.Errorf("actions of kind %q obey the rule %q, which there is not", kind.Name, name)
+			return fmt.Errorf("actions of kind %q obey rule %q, which does not exist", kind.Name, name)
 		}
 	}
 	if (kind.Turn != "") != slices.Contains(kind.Rules, RuleOneAtATime) {
-		return fmt.Errorf("actions of kind %q obey %s or say so by their turn, and must do both", kind.Name, RuleOneAtATime)
+		return fmt.Errorf("actions of kind %q must have both rule %s and a Turn, or neither", kind.Name, RuleOneAtATime)
 	}
 	return nil
 }
 
-func (c *cache) standing(kind *ActionKind) []string {
+func (c *cache) stepRules(kind *ActionKind) []string {
 	var names []string
 	for _, name := range kind.Rules {
 		if !c.rule(name).ToBegin {
@@ -92,7 +89,7 @@ func (c *cache) standing(kind *ActionKind) []string {
 	return names
 }
 
-// rule returns a rule of the name, or nil.
+// rule returns the first rule with this name, or nil.
 func (c *cache) rule(name string) *Rule {
 	for i := range c.rules {
 		if c.rules[i].Name == name {

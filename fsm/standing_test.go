@@ -21,10 +21,10 @@ func TestStandingRulesAreThoseOfTheKindThatAreNotOnlyAboutBeginning(t *testing.T
 
 func TestAKindOfActionThatNoRuleCouldHoldBackIsAMistake(t *testing.T) {
 	for want, spoil := range map[string]func(*ActionKind){
-		`the machine "lantern"`: func(k *ActionKind) { k.Machine = "lantern" },
-		`the rule "Daylihgt"`:   func(k *ActionKind) { k.Rules = []string{"Daylihgt"} },
-		"must do both":          func(k *ActionKind) { k.Turn = "" },
-		"obey OneAtATime or":    func(k *ActionKind) { k.Rules = []string{RulePaused} },
+		`machine "lantern"`: func(k *ActionKind) { k.Machine = "lantern" },
+		`rule "Daylihgt"`:   func(k *ActionKind) { k.Rules = []string{"Daylihgt"} },
+		"or neither":        func(k *ActionKind) { k.Turn = "" },
+		"must have both":    func(k *ActionKind) { k.Rules = []string{RulePaused} },
 	} {
 		all := lamps()
 		spoil(&all.Kinds[0])

@@ -12,62 +12,58 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Table is a machine as data: what it is drawn from and checked by.
+// Table is a machine as data: EKCO draws its diagram from it and checks transitions against it.
 type Table struct {
 	Name string
-	// Title heads its page for people, About says there what its identity is.
+	// Title heads its page in the docs; About says there what identifies its things.
 	Title, About string
 
 	Initial string
-	// Entrances are states other than Initial in which a machine can begin.
+	// Entrances are other states than Initial in which a machine can begin.
 	Entrances []Entrance
 	Finals    []string
-	// Over are the states in which a thing has come to an end, for now or for good.
-	// The newest 1,000 such things of all machines are kept.
+	// Over are the states of finished things, which may begin again. The state keeps the newest 1,000 of all machines.
 	Over []string
-	// Keep is how many of them are kept of this machine, where its things come and go
-	// so often that they would displace others'; 0 sets no limit of its own.
+	// Keep limits how many finished things of this machine are kept, if they are so many that they would displace
+	// others; 0 sets no limit of its own.
 	Keep        int
 	Transitions []Transition
-	// OwnFacts says that facts come as events of the machine's own types, so that
-	// thing.observed is refused.
+	// OwnFacts says that facts come in event types of the machine's own, so that thing.observed is refused.
 	OwnFacts bool
 	// Attention has the states in which a thing needs a person if it stays there.
 	Attention map[journal.State]Attention
 }
 
-// Attention says after how long in a state a thing needs a person, and what that person can do.
+// Attention says after how long in a state a thing needs a person, and what the person can do.
 type Attention struct {
 	After  time.Duration
 	Advice string
 }
 
-// Entrance is another beginning of a machine.
+// Entrance is another way for a machine to begin.
 type Entrance struct {
 	Event, To string
 	// When says, for people, what makes a machine begin so.
 	When string
 }
 
-// Transition leads from any of From to To when Event happens.
+// Transition goes from any of From to To when Event happens.
 type Transition struct {
 	Event string
 	From  []string
 	To    string
 	// When says, for people, what makes the event happen.
 	When string
-	// Tells says what the event of a thing's transition tells; nil where the event
-	// is not drafted from the table.
+	// Tells returns the content of the transition's event; nil if the engine does not draft it from the table.
 	Tells func(t *Thing, from journal.State, now time.Time) Telling
 }
 
-// Telling is what the event of a transition tells besides the transition itself.
+// Telling is the content of a transition's event besides the transition itself.
 type Telling struct {
 	Reason string
-	// Since is when the new state's durations count from; zero means the event's
-	// own time.
+	// Since is when the new state's durations count from; zero means the event's own time.
 	Since time.Time
-	// Cause is the event that led to the transition, 0 if there is not just one.
+	// Cause is the event that caused the transition, 0 if there is not just one.
 	Cause uint64
 }
 
@@ -93,14 +89,14 @@ func ActionTable() Table {
 			{actionRelease, Names(Held), string(Running), "no preflight holds it any more", nil},
 			{actionStall, Names(Requested, Running, Held, Cancelling), string(Stalled), "its retry budget is spent", nil},
 			{actionRetry, Names(Held, Stalled), string(Running), "an administrator gave it a new budget", nil},
-			{actionCancel, Names(Requested, Running, Held, Stalled), string(Cancelling), "it is to stop before its point of no return", nil},
-			{actionProceed, Names(Cancelling), string(Running), "the point of no return came before the cancel took hold", nil},
+			{actionCancel, Names(Requested, Running, Held, Stalled), string(Cancelling), "it was cancelled before its point of no return", nil},
+			{actionProceed, Names(Cancelling), string(Running), "it passed the point of no return before the cancel took effect", nil},
 			{actionEnd, Names(Requested, Running, Held, Stalled, Cancelling), string(Ended), "it is over", nil},
 		},
 	}
 }
 
-// Names writes states for a table.
+// Names converts states for a table.
 func Names[S ~string](states ...S) []string {
 	out := make([]string, len(states))
 	for i, state := range states {
@@ -109,15 +105,14 @@ func Names[S ~string](states ...S) []string {
 	return out
 }
 
-// checker asks looplab/fsm where an event leads from a state. It has no
-// callbacks, so asking has no effect.
+// checker asks looplab/fsm which state an event enters. It has no callbacks, so asking has no effect.
 type checker struct {
 	fsm *fsm.FSM
-	// ways holds the first transition from one state towards another.
+	// ways has the first transition on the way from one state to another.
 	ways map[way]*Transition
 }
 
-// way is where a machine is and where it belongs.
+// way is from a machine's state to its goal.
 type way struct{ from, to string }
 
 func newChecker(table Table) checker {
@@ -128,9 +123,8 @@ func newChecker(table Table) checker {
 	return checker{fsm.NewFSM(table.Initial, events, fsm.Callbacks{}), table.ways()}
 }
 
-// ways finds the shortest way between any two states, and keeps its first
-// transition. Of ways of one length, the one whose transitions come first in the
-// table counts. A state that cannot be reached has none.
+// ways finds the shortest way between any two states, and keeps its first transition. Of two ways with the same length
+// it takes the one whose transitions come first in the table. A state that cannot be reached has no way.
 func (t Table) ways() map[way]*Transition {
 	ways := map[way]*Transition{}
 	for _, from := range t.states() {
@@ -152,7 +146,7 @@ func (t Table) ways() map[way]*Transition {
 	return ways
 }
 
-// states returns every state that can be left.
+// states returns every state that has a transition out of it.
 func (t Table) states() []string {
 	var all []string
 	for _, transition := range t.Transitions {
@@ -162,7 +156,7 @@ func (t Table) states() []string {
 	return slices.Compact(all)
 }
 
-// all returns every state, also those that nothing leaves.
+// all returns every state.
 func (t Table) all() []string {
 	states := append(t.states(), t.Initial)
 	for _, transition := range t.Transitions {
@@ -172,9 +166,8 @@ func (t Table) all() []string {
 	return slices.Compact(states)
 }
 
-// lead returns the state that event leads to, and whether it may happen in
-// from.
-func (m checker) lead(from, event string) (string, bool) {
+// next returns the state that the event enters, and whether it may happen in from.
+func (m checker) next(from, event string) (string, bool) {
 	m.fsm.SetState(from)
 	err := m.fsm.Event(context.Background(), event)
 	if errors.As(err, new(fsm.NoTransitionError)) {
@@ -183,11 +176,10 @@ func (m checker) lead(from, event string) (string, bool) {
 	return m.fsm.Current(), err == nil
 }
 
-// stepAction moves the action's status if its machine lets the event happen,
-// and leaves it alone otherwise: a hold, for example, is noted on a stalled
-// action without ending the stall.
+// stepAction changes the action's status if its table allows the event there. If not, it does nothing: a hold on a
+// stalled action does not end the stall, for example.
 func (s *State) stepAction(rec *journal.ActionRecord, event string) {
-	if to, ok := s.cache.action.lead(string(rec.Status), event); ok {
+	if to, ok := s.cache.action.next(string(rec.Status), event); ok {
 		rec.Status = journal.ActionStatus(to)
 	}
 }

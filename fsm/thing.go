@@ -9,32 +9,29 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Thing is what a machine is about: a node, for example. Its identity is its
-// subject's [Key].
+// Thing is what a machine manages: a node, for example. The [Key] of its subject identifies it.
 //
-// What each decision looks at of each thing comes first, so that it is fetched at once.
+// The fields that each decision reads come first, so that they share a cache line.
 type Thing struct {
 	machine *machine
-	// Data is what its machine keeps of it, of the type that [Machine.New] returns.
+	// Data is what its machine keeps of it, in the type that [Machine.New] returns.
 	Data any `json:"data,omitempty"`
 	// Last is how the last action of each kind ended, as far as that matters.
 	Last map[journal.ActionKind]*Ending `json:"last,omitempty"`
-	// State is what the machine recorded, Since when its durations count from.
+	// State is the last recorded state, Since when its durations count from.
 	State journal.State `json:"state"`
 	Since time.Time     `json:"since"`
 
 	journal.Subject `json:"subject"`
-	// FactsSeq is the event that brought its last facts, GoneSeq the one that said
-	// that it no longer exists. Zero means that there was none.
+	// FactsSeq is the event with its last facts, GoneSeq the one that reported its end; 0 means none.
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 	GoneSeq  uint64 `json:"gone_seq,omitempty"`
-	// AddedSeq is the event that observed it first, EnteredSeq the last of its transitions;
-	// zero if there was none.
+	// AddedSeq is the event that first observed it, EnteredSeq its last transition; 0 means none.
 	AddedSeq   uint64 `json:"added_seq,omitempty"`
 	EnteredSeq uint64 `json:"entered_seq,omitempty"`
-	// Vain is what EKCO did about it in vain, by the kind of action.
-	Vain map[journal.ActionKind]*Vain `json:"vain,omitempty"`
-	// Contests are the changes that EKCO made of it, by their keys.
+	// Failed are its failed attempts, by kind of action.
+	Failed map[journal.ActionKind]*FailedAttempts `json:"vain,omitempty"`
+	// Contests are the changes that EKCO made to it, by their keys.
 	Contests map[string]*Contest `json:"contests,omitempty"`
 }
 
@@ -48,7 +45,7 @@ type Ending struct {
 	FactsSeq uint64 `json:"facts_seq,omitempty"`
 }
 
-// Key tells the subjects of machines apart: the UID where there is one.
+// Key identifies a subject: by its UID if it has one.
 func Key(subject journal.Subject) string {
 	if subject.UID != "" {
 		return subject.UID
@@ -59,8 +56,7 @@ func Key(subject journal.Subject) string {
 // Machine returns the name of the thing's machine.
 func (t *Thing) Machine() string { return t.machine.Name() }
 
-// Details returns what its machine says of it to who looks closer; nil of what is gone, or was
-// never seen.
+// Details returns the machine's lines about the thing, or nil if it is gone or was never seen.
 func (t *Thing) Details(w *World) []string {
 	if !t.seen() {
 		return nil
@@ -68,7 +64,7 @@ func (t *Thing) Details(w *World) []string {
 	return t.machine.Details(t, w)
 }
 
-// Facts returns what its machine tells of it to programs; nil of what is gone, or was never seen.
+// Facts returns the machine's facts about it for programs, or nil if it is gone or was never seen.
 func (t *Thing) Facts() any {
 	if !t.seen() {
 		return nil
@@ -76,15 +72,14 @@ func (t *Thing) Facts() any {
 	return t.machine.Facts(t)
 }
 
-// Measures tells the numbers of it that are watched; none of what is gone, or was never seen.
+// Measures passes its metrics to tell, if it exists.
 func (t *Thing) Measures(w *World, tell func(Measure)) {
 	if t.seen() {
 		t.machine.Measures(t, w, tell)
 	}
 }
 
-// NeedsPerson says why the thing needs a person at the time, and what that person can do. Both are empty if
-// it needs nobody.
+// NeedsPerson returns why the thing needs a person now, and what the person can do. Both are empty if it does not.
 func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 	if t.seen() {
 		if reason, advice := t.machine.NeedsPerson(t, now); reason != "" {
@@ -106,27 +101,27 @@ func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 	return reason, attention.Advice
 }
 
-// seen reports whether it exists, by what was observed.
+// seen reports whether it exists according to the last observation.
 func (t *Thing) seen() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 
-// Newest returns the event that last told of the thing's facts or its end.
+// Newest returns the last event about the thing's facts or its end.
 func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }
 
-// over reports whether the thing has come to an end.
+// over reports whether the thing is finished.
 func (t *Thing) over() bool { return slices.Contains(t.machine.table.Over, string(t.State)) }
 
 func compareThings(a, b *Thing) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Kind, b.Kind))
 }
 
-// New returns a thing of the named machine that is not part of the state.
+// New returns a thing of the machine without adding it to the state.
 func (s *State) New(machine string, subject journal.Subject, state journal.State, since time.Time) *Thing {
 	t := &Thing{Subject: subject, State: state, Since: since, machine: s.cache.machine(machine)}
 	t.Data = t.machine.New(t)
 	return t
 }
 
-// Add adds a thing of the named machine.
+// Add adds a thing of the machine.
 func (s *State) Add(machine string, subject journal.Subject, state journal.State, since time.Time) *Thing {
 	t := s.New(machine, subject, state, since)
 	key := Key(subject)
@@ -154,11 +149,11 @@ func (s *State) Remove(key string) {
 	s.Changed(t.Machine())
 }
 
-// Named returns the keys of the machine's things of a name, in the order in which
-// they were first seen. Nobody may change it.
+// Named returns the keys of the machine's things with this name, in the order in which they were first seen. Callers
+// must not change it.
 func (s *State) Named(machine, name string) []string { return s.cache.named[thingName{machine, name}] }
 
-// ByName yields the machine's things by their names, in no order.
+// ByName yields the machine's things grouped by name, in no order.
 func (s *State) ByName(machine string) iter.Seq2[string, []*Thing] {
 	return func(yield func(string, []*Thing) bool) {
 		for of, keys := range s.cache.named {
@@ -186,16 +181,15 @@ func (s *State) HasOpen(key string) bool {
 	return false
 }
 
-// maxFinished is how many things that came to their end are kept.
+// maxFinished is how many finished things are kept.
 const maxFinished = 1000
 
-// ForgetFinished drops the things that came to their end first, above the limit.
-// One with an open action stays.
+// ForgetFinished drops the oldest finished things above the limit, except those with an open action.
 func (s *State) ForgetFinished() {
 	s.forgetOldest(s.Finished, maxFinished)
 }
 
-// forgetFinishedOf drops those of one machine above the limit that it has set itself.
+// forgetFinishedOf does the same for the limit of one machine.
 func (s *State) forgetFinishedOf(m *machine) {
 	if m.table.Keep == 0 {
 		return
@@ -223,15 +217,14 @@ func (s *State) forgetOldest(keys []string, keep int) {
 	}
 }
 
-// Enter moves a thing as the event of a transition says, and reports whether its
-// table allows that.
+// Enter applies a transition's event to the thing, and reports whether the table allows it.
 func (s *State) Enter(e journal.Event, t *Thing, p journal.ThingTransitioned) bool {
 	s.Changed(t.Machine())
-	to, ok := t.machine.lead(string(p.From), p.Event)
-	// What led to the first transition on record may have left the journal.
+	to, ok := t.machine.next(string(p.From), p.Event)
+	// The journal may no longer have the transitions before the first one on record.
 	known := t.State == p.From || t.EnteredSeq == 0
 	if !ok || to != string(p.To) || !known {
-		s.Problem(e, "%q cannot lead from %s to %s; the %s is %s", p.Event, p.From, p.To, t.Machine(), t.State)
+		s.Problem(e, "transition %q from %s to %s is not allowed; the %s is %s", p.Event, p.From, p.To, t.Machine(), t.State)
 		return false
 	}
 	key, was := Key(t.Subject), t.over()

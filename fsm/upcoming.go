@@ -9,26 +9,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Upcoming is something that EKCO will begin by itself if nothing changes, or that a rule
-// or a setting keeps it from.
+// Upcoming is an action that EKCO will begin if nothing changes, or that a rule or a setting prevents.
 type Upcoming struct {
 	Kind    journal.ActionKind `json:"kind"`
 	Subject journal.Subject    `json:"subject"`
-	// Things is how many things a rule about the whole cluster keeps waiting; Subject is
-	// the cluster then. 0 everywhere else.
+	// Things is how many things a rule about the whole cluster keeps waiting, with the cluster as Subject; else 0.
 	Things int `json:"things"`
-	// At is when it begins, or may begin at the earliest; zero where nobody can know.
+	// At is when it begins, or may begin at the earliest; zero if unknown.
 	At time.Time `json:"at,omitzero"`
-	// Never says that it does not begin by itself whatever happens to the thing.
+	// Never means that EKCO does not begin it automatically, whatever happens to the thing.
 	Never bool `json:"never"`
-	// Rule is the rule of policy that is against it now and will be at At, as far as
-	// anybody can know; empty where none is.
+	// Rule is the rule of policy that refuses it now and, as far as EKCO knows, still will at At; "" if none does.
 	Rule string `json:"rule"`
-	// Why says what it waits for, or why it never begins; for people.
+	// Why tells people what it waits for, or why it never begins.
 	Why string `json:"why"`
 }
 
-// MarshalJSON implements [json.Marshaler]: a time that nobody can know is null.
+// MarshalJSON implements [json.Marshaler]: an unknown time is null.
 func (u Upcoming) MarshalJSON() ([]byte, error) {
 	type plain Upcoming
 	with := struct {
@@ -41,8 +38,8 @@ func (u Upcoming) MarshalJSON() ([]byte, error) {
 	return json.Marshal(with)
 }
 
-// Foresee returns what EKCO will begin by itself as things are at now, the earliest first,
-// what has no time last. What is begun at this very moment is not in it. It changes nothing.
+// Foresee returns what EKCO will begin according to the present state, the earliest first, and last what has no known
+// time. It leaves out what EKCO begins right now. It changes nothing.
 func Foresee(s *State, p Policy, now time.Time) []Upcoming {
 	if p.Passive {
 		return nil
@@ -55,8 +52,7 @@ func Foresee(s *State, p Policy, now time.Time) []Upcoming {
 	return f.upcoming
 }
 
-// ForeseeThing is [Foresee] for one thing. A rule about the whole cluster is told as against
-// it alone.
+// ForeseeThing is [Foresee] for one thing. It reports rules about the whole cluster for this thing alone.
 func ForeseeThing(s *State, p Policy, now time.Time, subject journal.Subject) []Upcoming {
 	t := s.Things[Key(subject)]
 	if t == nil || p.Passive {
@@ -75,7 +71,7 @@ func newForecast(s *State, p Policy, now time.Time) *forecast {
 	return f
 }
 
-// look adds what is to come of a thing.
+// look adds the upcoming actions of a thing.
 func (f *forecast) look(t *Thing) {
 	t.machine.Wants(t, f.World, func(want Want) { f.add(t, want) })
 	t.machine.Foresee(t, f.World, func(u Upcoming) {
@@ -97,22 +93,22 @@ type clusterKey struct {
 type forecast struct {
 	*round
 	upcoming []Upcoming
-	// ofCluster is the place in upcoming of what a rule about the whole cluster is against.
+	// ofCluster is the index in upcoming of the entry for each rule about the whole cluster.
 	ofCluster map[clusterKey]int
-	// alone: it is about one thing, so that nothing is counted together.
+	// alone: the forecast is for one thing, so nothing is counted together.
 	alone bool
 }
 
 func (f *forecast) add(t *Thing, want Want) {
 	kind := f.kind(want.Kind)
 	if kind == nil {
-		return // refused and told of as a defect
+		return // refused and reported as a bug
 	}
 	f.change = want.Change
 	f.judge(t, kind, Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due})
 }
 
-// judge adds what is due at u.At, with the rule that is against it.
+// judge adds what is due at u.At, with the rule that refuses it.
 func (f *forecast) judge(t *Thing, kind *ActionKind, u Upcoming) {
 	rule := f.against(t, kind, u.At)
 	switch {
@@ -128,8 +124,8 @@ func (f *forecast) judge(t *Thing, kind *ActionKind, u Upcoming) {
 	f.upcoming = append(f.upcoming, u)
 }
 
-// waitsForCluster counts the things together that the rule keeps waiting: there may be
-// thousands. Such a rule says the same of each.
+// waitsForCluster counts together the things that the rule keeps waiting: they may be thousands, and the rule gives all
+// of them the same reason.
 func (f *forecast) waitsForCluster(rule *Rule, t *Thing, kind *ActionKind) {
 	key := clusterKey{kind.Name, rule.Name}
 	if known, ok := f.ofCluster[key]; ok {
@@ -142,8 +138,7 @@ func (f *forecast) waitsForCluster(rule *Rule, t *Thing, kind *ActionKind) {
 	})
 }
 
-// against returns the first rule that refuses now and does not stop by itself until the
-// action is due.
+// against returns the first rule that refuses now and will not stop refusing before the action is due.
 func (f *forecast) against(t *Thing, kind *ActionKind, due time.Time) *Rule {
 	rules := f.rulesOf(kind)
 	for i := range rules {
@@ -158,7 +153,7 @@ func (f *forecast) against(t *Thing, kind *ActionKind, due time.Time) *Rule {
 	return nil
 }
 
-// until returns when the rule stops to refuse by itself, or zero where nobody can know.
+// until returns when the rule stops refusing without any other event, or zero if unknown.
 func (f *forecast) until(rule *Rule, t *Thing, kind *ActionKind) time.Time {
 	if rule.Until == nil {
 		return time.Time{}
@@ -173,7 +168,7 @@ func compareUpcoming(a, b Upcoming) int {
 	)
 }
 
-// compareTimes puts times that nobody knows last.
+// compareTimes puts unknown times last.
 func compareTimes(a, b time.Time) int {
 	switch {
 	case a.Equal(b):

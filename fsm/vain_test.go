@@ -104,7 +104,7 @@ func TestWhatWasInVainOutlivesASnapshot(t *testing.T) {
 	}
 	h.s = loaded
 	h.decided()
-	if vain := loaded.Things["Lamp/hall"].Vain; len(vain) != 2 || vain[lampKind].Times != 5 || vain[washKind].Times != 1 {
+	if vain := loaded.Things["Lamp/hall"].Failed; len(vain) != 2 || vain[lampKind].Times != 5 || vain[washKind].Times != 1 {
 		t.Errorf("remembered are %+v", vain)
 	}
 	snapshot.State = bytes.Replace(snapshot.State, []byte(`"vain":{`), []byte(`"vain":{"polish-lamp":null,`), 1)
@@ -115,7 +115,7 @@ func TestWhatWasInVainOutlivesASnapshot(t *testing.T) {
 	h.s = loaded
 	jumped := journal.ClockJumped{By: journal.Duration(time.Hour)}
 	h.write(journal.Draft{Type: journal.TypeOf(jumped), Subject: journal.OperatorSubject, Payload: jumped})
-	if vain := loaded.Things["Lamp/hall"].Vain; len(vain) != 2 {
+	if vain := loaded.Things["Lamp/hall"].Failed; len(vain) != 2 {
 		t.Errorf("remembered are %+v", vain)
 	}
 }

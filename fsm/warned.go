@@ -2,8 +2,8 @@ package fsm
 
 import "github.com/replicatedhq/ekco/journal"
 
-// Warned records the warnings that the same person has not gone past before, as
-// somebody does who asks for an open action again.
+// Warned drafts the warnings that the same person has not seen for the open action before. A person who requests an
+// open action again has seen some.
 func (s *State) Warned(subject journal.Subject, action, actor string, warnings []journal.ActionWarned) []journal.Draft {
 	var open journal.ActionRecord
 	if rec := s.Actions[action]; rec != nil {

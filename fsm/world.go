@@ -6,31 +6,29 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// World is one look at the state: what machines and rules judge by. It must not be
-// changed.
+// World is the state, policy and time that machines and rules judge by. It must not be changed.
 type World struct {
 	*State
 	Policy Policy
 	Now    time.Time
-	// policyOf is what Policy says of the things that were asked about last.
+	// policyOf caches the last machine's policy.
 	policyOf struct {
 		machine string
 		policy  any
 	}
-	// change is what the want or action in question would change, or nil.
+	// change is the change of the want or action in question, or nil.
 	change *journal.Change
-	// open are the open actions about each thing of the state.
+	// open are the open actions about each thing.
 	open map[*Thing][]*journal.ActionRecord
-	// first are the open actions that were requested first, by kind, for kinds of
-	// which one runs at a time. One that is deferred stands in nobody's way, nor does one
-	// that stalled where its kind says so.
+	// first is the earliest open action of each kind of which one runs at a time. It leaves out those that block no
+	// other: deferred ones, and stalled ones if [ActionKind.StalledYields] is set.
 	first map[journal.ActionKind]*journal.ActionRecord
 }
 
-// glance is a look without the open actions. It costs the same however many there are.
+// glance is [Look] without the open actions. Its cost does not depend on their number.
 func glance(s *State, p Policy, now time.Time) *World { return &World{State: s, Policy: p, Now: now} }
 
-// Look returns the world as it is.
+// Look returns the world of this state, policy and time.
 func Look(s *State, p Policy, now time.Time) *World {
 	w := glance(s, p, now)
 	w.open = map[*Thing][]*journal.ActionRecord{}
@@ -44,7 +42,7 @@ func Look(s *State, p Policy, now time.Time) *World {
 	return w
 }
 
-// wait notes the action as one that others of its kind wait for.
+// wait notes the action if others of its kind must wait for it.
 func (w *World) wait(rec *journal.ActionRecord) {
 	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) || w.yields(rec) {
 		return
@@ -54,13 +52,13 @@ func (w *World) wait(rec *journal.ActionRecord) {
 	}
 }
 
-// yields reports whether the action stalled, and its kind says that others need not wait
-// for it. An open step may be changing something all the same.
+// yields reports whether the action has stalled and its kind lets others begin. While a step is open, it may still
+// change something.
 func (w *World) yields(rec *journal.ActionRecord) bool {
 	return rec.Stalled != nil && w.Kind(rec.Kind).StalledYields && !hasOpenStep(rec)
 }
 
-// PolicyOf returns what the policy says of the machine's things, or nil.
+// PolicyOf returns the machine's own policy, or nil.
 func (w *World) PolicyOf(machine string) any {
 	if w.policyOf.machine != machine {
 		w.policyOf.machine, w.policyOf.policy = machine, w.Policy.Of[machine]
@@ -68,11 +66,11 @@ func (w *World) PolicyOf(machine string) any {
 	return w.policyOf.policy
 }
 
-// Open returns the open actions about a thing of the state, in no order.
+// Open returns the open actions about a thing, in no order.
 func (w *World) Open(t *Thing) []*journal.ActionRecord { return w.open[t] }
 
-// pause returns the pause in force under that key ("" for everything). One
-// that ran out is not in force, even if its end is not recorded yet.
+// pause returns the pause in force with this key ("" for everything). One that has expired is not in force, even if its
+// end is not recorded yet.
 func (w *World) pause(key string) (PauseState, bool) {
 	pause, ok := w.Pauses[key]
 	if !ok || pauseOver(pause, w.Now) {
@@ -81,10 +79,10 @@ func (w *World) pause(key string) (PauseState, bool) {
 	return pause, true
 }
 
-// pauseOf returns the pause in force of the subject itself.
+// pauseOf returns the subject's own pause in force.
 func (w *World) pauseOf(subject journal.Subject) (PauseState, bool) {
 	if len(w.Pauses) == 0 {
-		return PauseState{}, false // for thousands of things
+		return PauseState{}, false // fast for thousands of things
 	}
 	return w.pause(PauseKey(subject))
 }
@@ -97,8 +95,7 @@ func (w *World) Paused(subject journal.Subject) bool {
 
 func pauseOver(p PauseState, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
-// settledAt returns when destructive work may begin, as far as settling goes;
-// zero when no operator observes.
+// settledAt returns when the settling period ends; zero if no operator observes.
 func (w *World) settledAt() time.Time {
 	if w.API.SettlingFrom.IsZero() {
 		return time.Time{}

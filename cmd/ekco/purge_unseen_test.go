@@ -22,7 +22,7 @@ func TestPurgeNodeOfANameWithoutATraceFailsAndAsksForNothing(t *testing.T) {
 	d := newDesk(t, op)
 	for _, args := range [][]string{nil, {"--yes"}, {"--force"}, {"--dry-run"}, {"--no-wait"}} {
 		d.expect(d.types(append([]string{"purge-node", "worker-8"}, args...)...), exitFailed, "",
-			`ekco: unknown node "worker-8": neither the cluster nor the journal has it, and no trace of it was found in Rook or etcd; `+
+			`ekco: unknown node "worker-8": neither the cluster nor the journal has it, and EKCO found no trace of it in Rook or etcd; `+
 				`Ceph could not be asked: no mgr; did you mean worker-2?`)
 	}
 	if len(op.requests) != 0 {

@@ -40,7 +40,7 @@ func rookOf(c cluster) ring.Capability {
 		Sources: func(s *fsm.State) []observers.Source {
 			resources, ofCeph := rooksource.New(rooksource.Options{
 				Rook: custom, Ceph: c.outside.ceph, Pools: rookPools(c.cfg), Off: policy.Off,
-				Former: fsmrook.Former(s, rookPools(c.cfg)), Changes: changes,
+				Former: fsmrook.Unconfigured(s, rookPools(c.cfg)), Changes: changes,
 				CephInterval: max(c.cfg.ReconcileInterval, cephInterval),
 				OSDPods:      c.kube.PodsLabelled(rook.Namespace, rook.OSDLabel, rook.OSDApp),
 				Known:        func(of journal.Subject) map[string]journal.RookFacts { return fsmrook.Known(s, of) },

@@ -19,7 +19,7 @@ const nodesGroup = "system:nodes"
 // Verdict is the result of a judgement.
 type Verdict struct {
 	Answer Answer
-	// Key names what Reason is about, for what is refused or has to wait.
+	// Key names what Reason is about, for Waits and Unfit.
 	Key, Reason string
 }
 
@@ -30,9 +30,9 @@ type Answer string
 const (
 	// Fits: EKCO may approve it.
 	Fits Answer = "fits"
-	// Waits: facts are missing that it is judged by.
+	// Waits: EKCO lacks facts to judge it.
 	Waits Answer = "waits"
-	// Unfit: EKCO does not approve it as things are.
+	// Unfit: EKCO does not approve it in its present state.
 	Unfit Answer = "unfit"
 )
 
@@ -40,9 +40,9 @@ func refuse(key, format string, args ...any) *Verdict {
 	return &Verdict{Unfit, key, fmt.Sprintf(format, args...)}
 }
 
-// Judge says whether EKCO may approve a kubelet's request for a serving certificate: the kubelet of a Node created
-// it, for names of that Node alone. Nothing else decides. EKCO calls it when it sees a request, and again with live
-// facts before it approves.
+// Judge decides whether EKCO may approve a kubelet's request for a serving certificate: the kubelet of a Node created
+// it, for names of that Node alone. There are no other checks. EKCO calls it when it sees a request, and again with
+// live facts before it approves.
 func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
 	for _, judge := range []func() *Verdict{
 		func() *Verdict { return judgeRequester(asked) },
@@ -66,7 +66,7 @@ func judgeRequester(asked journal.CSR) *Verdict {
 	case asked.Signer != Signer:
 		return refuse("signer", "it is for signer %s, not for %s", asked.Signer, Signer)
 	case journal.KubeletOf(asked.Requester) == "":
-		return refuse("requester", "it was created by %s, which is no kubelet", asked.Requester)
+		return refuse("requester", "it was created by %s, which is not a kubelet", asked.Requester)
 	case !asked.OfNodes:
 		return refuse("group", "it was created by %s, which is not in group %s", asked.Requester, nodesGroup)
 	}
@@ -116,7 +116,7 @@ func judgeKey(key journal.CSRKey) *Verdict {
 	return nil
 }
 
-// The usages. Kubelets before 1.27 ask for key encipherment whatever their key is.
+// The usages. Kubelets before 1.27 request key encipherment with every key.
 const (
 	usageSignature    = "digital signature"
 	usageServer       = "server auth"
@@ -140,7 +140,7 @@ func judgeUsages(usages []string) *Verdict {
 	return nil
 }
 
-// judgeReserved refuses names that belong to no single machine in any cluster.
+// judgeReserved refuses names that in any cluster belong to no single machine.
 func judgeReserved(asked journal.CSR) *Verdict {
 	for _, name := range asked.Names() {
 		if whose := reserved(name); whose != "" {
@@ -150,7 +150,7 @@ func judgeReserved(asked journal.CSR) *Verdict {
 	return nil
 }
 
-// reserved describes a name that no node may have; "" for any other name.
+// reserved describes a name that no node may have; it returns "" for any other name.
 func reserved(name string) string {
 	canonical := journal.CanonicalName(name)
 	ip, err := netip.ParseAddr(canonical)
@@ -169,8 +169,8 @@ func reserved(name string) string {
 	return ""
 }
 
-// ofPod matches the names that the cluster's DNS gives to the addresses of pods: 10-32-0-5.kurl.pod.cluster.local. Pods
-// find it by 10-32-0-5.kurl.pod as well.
+// ofPod matches the names that the cluster's DNS gives to pod addresses, such as 10-32-0-5.kurl.pod.cluster.local, and
+// the short form that pods can use, 10-32-0-5.kurl.pod.
 var ofPod = regexp.MustCompile(`^[0-9a-f]*(-[0-9a-f]*){2,}\.[^.]+\.pod(\.|$)`)
 
 func reservedIP(ip netip.Addr) string {

@@ -145,10 +145,10 @@ func TestEachForgeryIsRefusedForItsOwnReason(t *testing.T) {
 		says   string
 	}{
 		"another signer":              {changed(func(o *object) { o.Spec.SignerName = "kubernetes.io/kube-apiserver-client" }), "it is for signer kubernetes.io/kube-apiserver-client"},
-		"a person":                    {changed(func(o *object) { o.Spec.Username = "mallory" }), "created by mallory, which is no kubelet"},
-		"a service account":           {changed(func(o *object) { o.Spec.Username = "system:serviceaccount:a:b" }), "created by system:serviceaccount:a:b, which is no kubelet"},
-		"a nameless kubelet":          {changed(func(o *object) { o.Spec.Username = "system:node:" }), "which is no kubelet"},
-		"a name that breaks lines":    {changed(func(o *object) { o.Spec.Username = "system:node:w1\n\x1b[2J" }), `created by system:node:w1\n\x1b[2J, which is no kubelet`},
+		"a person":                    {changed(func(o *object) { o.Spec.Username = "mallory" }), "created by mallory, which is not a kubelet"},
+		"a service account":           {changed(func(o *object) { o.Spec.Username = "system:serviceaccount:a:b" }), "created by system:serviceaccount:a:b, which is not a kubelet"},
+		"a nameless kubelet":          {changed(func(o *object) { o.Spec.Username = "system:node:" }), "which is not a kubelet"},
+		"a name that breaks lines":    {changed(func(o *object) { o.Spec.Username = "system:node:w1\n\x1b[2J" }), `created by system:node:w1\n\x1b[2J, which is not a kubelet`},
 		"not among the nodes":         {changed(func(o *object) { o.Spec.Groups = []string{"system:authenticated"} }), "not in group system:nodes"},
 		"another node's common name":  {forged(func(r *x509.CertificateRequest) { r.Subject.CommonName = "system:node:w2" }), "its common name is system:node:w2, but system:node:w1 created it"},
 		"no common name":              {forged(func(r *x509.CertificateRequest) { r.Subject.CommonName = "" }), "its common name is empty"},

@@ -5,7 +5,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Approve is the kind of action by which a request is approved.
+// Approve is the kind of action that approves a request.
 const Approve journal.ActionKind = "approve-csr"
 
 // Capability returns the capability for kubelets' requests.

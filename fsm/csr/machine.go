@@ -21,17 +21,17 @@ const Kind = "CertificateSigningRequest"
 const (
 	// Pending: there is no decision yet, and no check fails.
 	Pending journal.State = "Pending"
-	// Refused: EKCO does not approve it as things are.
+	// Refused: EKCO does not approve it in its present state.
 	Refused journal.State = "Refused"
-	// Approved, by EKCO or by another client.
+	// Approved: EKCO or another client approved it.
 	Approved journal.State = "Approved"
 	// Gone: it was deleted or denied, or EKCO no longer checks it.
 	Gone journal.State = "Gone"
 )
 
-// refusedGrace is how long a refusal may last before it needs a person. By then a predecessor that was
-// switched off is unreachable. A kubelet makes a new request every 15 minutes and EKCO judges its newest
-// three, so at least one of them gets older than this.
+// refusedGrace is how long a refusal may last before it needs a person. By then a predecessor that was switched off is
+// unreachable. A kubelet makes a new request every 15 minutes and EKCO judges its newest three, so at least one of them
+// gets older than this.
 const refusedGrace = 15 * time.Minute
 
 // keep is how many finished requests stay in the state: the history has all, and a cluster can have thousands.
@@ -82,24 +82,24 @@ func (machine) Table() fsm.Table {
 		}},
 		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
 		Transitions: []fsm.Transition{
-			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: toldApproved},
-			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: tells(func(r *Request) string { return r.verdict.Reason })},
-			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "none of its checks fails any more", Tells: tells(func(*Request) string { return "none of its checks fails any more" })},
-			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: tells(func(r *Request) string { return r.Ended })},
-			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tells(func(*Request) string { return "EKCO checks it again" })},
+			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: tellApproved},
+			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: tellReason(func(r *Request) string { return r.verdict.Reason })},
+			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "all its checks pass now", Tells: tellReason(func(*Request) string { return "all its checks pass now" })},
+			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: tellReason(func(r *Request) string { return r.Ended })},
+			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tellReason(func(*Request) string { return "EKCO checks it again" })},
 		},
 	}
 }
 
-func tells(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+func tellReason(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
 	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		return fsm.Telling{Reason: reason(requestOf(t)), Cause: t.Newest()}
 	}
 }
 
-// toldApproved says who approved it, if EKCO knows: the watch may report an approval by EKCO before the end of the
+// tellApproved says who approved it, if EKCO knows: the watch may report an approval by EKCO before the end of the
 // action is recorded.
-func toldApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func tellApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	telling := fsm.Telling{Reason: "it is approved", Cause: t.Newest()}
 	if last := t.Last[Approve]; last != nil && last.Outcome == journal.OutcomeDone {
 		telling.Reason = "EKCO approved it"
@@ -158,7 +158,7 @@ func (machine) Goal(t *fsm.Thing, at journal.State, _ *fsm.World) journal.State 
 	return Pending
 }
 
-// backoff is the pause after an approval that failed.
+// backoff is the wait after an approval that failed.
 const backoff = time.Minute
 
 // Wants implements [fsm.Machine]. It gives no change for the rule Contested, since no client can undo an approval.
@@ -175,7 +175,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.ActionRequested, uint64) {
 	asked := requestOf(t).Facts.Asked
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("%s asks for %s, all of which are its own", asked.Requester, strings.Join(asked.Names(), ", ")),
+		Reason: fmt.Sprintf("%s asks only for names of its own: %s", asked.Requester, strings.Join(asked.Names(), ", ")),
 		Input:  journal.CSRInput{Fingerprint: asked.Fingerprint},
 	}, t.FactsSeq
 }

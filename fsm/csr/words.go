@@ -35,7 +35,7 @@ var Words = words.Component{
 	},
 }
 
-// read reads facts, and judges them again.
+// read decodes facts and judges them.
 func read(p *journal.ThingObserved) (facts journal.CSRFacts, verdict Verdict, ok bool) {
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return facts, verdict, false
@@ -64,7 +64,7 @@ func observed(e journal.Event, p *journal.ThingObserved) string {
 	return text + "; all its checks pass"
 }
 
-// maxNames is how many names are shown.
+// maxNames limits how many names are shown.
 const maxNames = 8
 
 func asksFor(asked journal.CSR) string {

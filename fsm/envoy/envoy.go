@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Machine is the name of the machine, Kind what its things are called as subjects.
+// Machine is the name of the machine, Kind the kind of its subjects.
 const (
 	Machine = "envoy"
 	Kind    = "Envoy"
@@ -17,10 +17,9 @@ const (
 const (
 	// Unready: its pod runs and is not ready.
 	Unready journal.State = "Unready"
-	// NodeLost: so it was when the node was lost.
+	// NodeLost: its pod was unready when the node was lost.
 	NodeLost journal.State = "NodeLost"
-	// Restarting: a restart-envoy action is open, or has deleted the pod that is yet to be
-	// seen gone.
+	// Restarting: a restart-envoy action is open, or EKCO has not yet seen that the pod which it deleted is gone.
 	Restarting journal.State = "Restarting"
 	// Ready: no pod of it is known to be unready.
 	Ready journal.State = "Ready"
@@ -28,28 +27,27 @@ const (
 
 // Envoy is what the machine keeps of Envoy on a node.
 type Envoy struct {
-	// Pod is the one that is unready.
+	// Pod is the unready pod.
 	Pod journal.EnvoyPod `json:"pod"`
-	// SeenAt is when EKCO saw it so, by EKCO's clock. How long it is unready counts
-	// from then.
+	// SeenAt is when EKCO saw it unready, by EKCO's clock. The unready time counts from then.
 	SeenAt time.Time `json:"seen_at,omitzero"`
 }
 
 // Policy is the part of the configuration that decisions about Envoy depend on.
 type Policy struct {
-	// Restart switches automatic actions.
+	// Restart enables automatic actions.
 	Restart bool
 	// After is how long a pod must be unready.
 	After time.Duration
 }
 
-// policyOf returns the policy of Envoy. One that says nothing of it starts nothing.
+// policyOf returns the policy for Envoy. A missing one starts nothing.
 func policyOf(p fsm.Policy) Policy {
 	of, _ := p.Of[Machine].(Policy)
 	return of
 }
 
-// Known returns the pods that the journal says are unready, by the names of the things.
+// Known returns the pods that are unready according to the journal, by the names of the things.
 func Known(s *fsm.State) map[string]journal.EnvoyPod {
 	known := map[string]journal.EnvoyPod{}
 	for _, t := range s.Things {

@@ -29,7 +29,7 @@ func TestAPodIsReplacedWhenItIsUnreadyForLongEnough(t *testing.T) {
 	if err != nil || asked.String() != "projectcontour/envoy-a" || asked.UID != "uid-envoy-a" || !strings.HasPrefix(rec.ID, "restart-envoy-w1-envoy-") {
 		t.Errorf("%v: asked for is %s about %+v", err, rec.ID, asked)
 	}
-	if want := "pod projectcontour/envoy-a runs and is not ready, as EKCO sees since 2026-03-01T12:00:15Z; envoy_pods_not_ready_duration allows 5m0s"; rec.Request.Reason != want {
+	if want := "EKCO has seen pod projectcontour/envoy-a run without being ready since 2026-03-01T12:00:15Z; envoy_pods_not_ready_duration allows 5m0s"; rec.Request.Reason != want {
 		t.Errorf("the reason is %q", rec.Request.Reason)
 	}
 	w.replaced()
@@ -214,8 +214,8 @@ func TestAnEnvoyThatBecomesUnreadyAgainAndAgainIsNoEndlessFight(t *testing.T) {
 				reasons = append(reasons, refusal.Reason)
 			}
 		}
-		want := fmt.Sprintf("Envoy on w1 becomes unready again each time that EKCO replaces its pod, the last time after %s of %s; "+
-			"look at \"kubectl --namespace projectcontour logs envoy-again-%d --container envoy\", and whether Contour's own pods are ready; EKCO tries again at %s",
+		want := fmt.Sprintf("Envoy on w1 becomes unready again each time EKCO replaces its pod, the last time after %s of %s; "+
+			"read \"kubectl --namespace projectcontour logs envoy-again-%d --container envoy\", and check that Contour's own pods are ready; EKCO tries again at %s",
 			w.thing("w1").Contests["pod"].Action, fsm.Stamp(last), i, fsm.Stamp(next))
 		if diff := cmp.Diff([]string{want}, reasons); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
@@ -403,8 +403,8 @@ func TestAnActionIsObsoleteWhenThePodIsNotAsItWas(t *testing.T) {
 	}{
 		"as it was":    {func(w *world) { w.unready("w1", "envoy-a", w.thing("w1").Data.(*Envoy).Pod.Since) }, ""},
 		"ready":        {func(w *world) { w.gone("w1") }, "pod projectcontour/envoy-a is ready again, or is gone"},
-		"another":      {func(w *world) { w.unready("w1", "envoy-b", w.Now) }, "pod projectcontour/envoy-a was ready, replaced or restarted meanwhile"},
-		"started anew": {func(w *world) { w.unready("w1", "envoy-a", w.Now) }, "pod projectcontour/envoy-a was ready, replaced or restarted meanwhile"},
+		"another":      {func(w *world) { w.unready("w1", "envoy-b", w.Now) }, "pod projectcontour/envoy-a has since been ready, replaced or restarted"},
+		"started anew": {func(w *world) { w.unready("w1", "envoy-a", w.Now) }, "pod projectcontour/envoy-a has since been ready, replaced or restarted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "w1")
@@ -558,7 +558,7 @@ func TestAStalledRestartEndsWhenItsPodIsNotAsItWas(t *testing.T) {
 		want   []string
 	}{
 		"gone":         {func(w *world) { w.gone("w1") }, []string{"action.cancelling w1: pod projectcontour/envoy-a is ready again, or is gone"}},
-		"started anew": {func(w *world) { w.unready("w1", "envoy-a", w.Now) }, []string{"action.cancelling w1: pod projectcontour/envoy-a was ready, replaced or restarted meanwhile"}},
+		"started anew": {func(w *world) { w.unready("w1", "envoy-a", w.Now) }, []string{"action.cancelling w1: pod projectcontour/envoy-a has since been ready, replaced or restarted"}},
 		"as it was":    {func(w *world) { w.pass(time.Hour) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

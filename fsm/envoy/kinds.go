@@ -7,8 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// cooldown is the least time between two restarts, so that a cluster whose Envoys all
-// hang does not lose them all at once.
+// cooldown is the minimum time between two restarts, so that a cluster whose Envoy pods all hang does not lose them all
+// at once.
 const cooldown = 10 * time.Second
 
 // kinds returns the kinds of action that are about Envoy.

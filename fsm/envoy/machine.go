@@ -25,8 +25,8 @@ func (machine) Table() fsm.Table { return Table() }
 
 func (machine) New(*fsm.Thing) any { return &Envoy{} }
 
-// Observed takes over the pod. Facts are written when they differ from the last, so
-// that each time something about it began anew.
+// Observed stores the pod. The observer writes facts only if they differ from the last, so the unready time starts
+// again each time.
 func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	now := Envoy{SeenAt: e.Time}
 	if err := json.Unmarshal(facts, &now.Pod); err != nil {
@@ -50,21 +50,20 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	return Unready
 }
 
-// deleted reports whether the pod was deleted, and nothing was seen of Envoy since.
+// deleted reports whether EKCO deleted the pod and has observed nothing of Envoy since.
 func deleted(t *fsm.Thing) bool {
 	last := t.Last[journal.ActionRestartEnvoy]
 	return last != nil && last.Outcome == journal.OutcomeDone && last.Seq > t.FactsSeq
 }
 
-// Ended implements [fsm.Machine]. A restart that is done says nothing of the next
-// pod, which may have been seen before its end was recorded.
+// Ended implements [fsm.Machine]. It does not keep a done restart if EKCO has already seen the next pod: the restart
+// says nothing about that one.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) (kept bool) {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
 	return ended.Outcome != journal.OutcomeDone || err != nil || !observed(t) || of(t).Pod.UID == asked.UID
 }
 
-// Adopt adds the thing of an adopted action. What is not known of the pod, a live look
-// tells.
+// Adopt adds the thing of an adopted action. A live read gets the missing facts of the pod.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	if subject.Kind != Kind || subject.Name == "" {
 		return false
@@ -73,21 +72,20 @@ func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) boo
 	return true
 }
 
-// Ages visits since when a pod is seen unready.
+// Ages visits since when a pod is unready.
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).SeenAt) }
 
-// Needs adds since when a pod is seen unready.
+// Needs adds since when a pod is unready.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	if observed(t) {
 		needs.Since(t.FactsSeq)
 	}
 }
 
-// node is the name of the machine of nodes, of which nothing else is known here than
-// what their data can say of itself.
+// node is the name of the machine of nodes. This package knows only what [lost] asks of their data.
 const node = "node"
 
-// lost reports whether the node is unreachable, or not known.
+// lost reports whether the node is unreachable or unknown.
 func lost(w *fsm.World, name string) bool {
 	for _, key := range w.Named(node, name) {
 		t := w.Things[key]

@@ -8,11 +8,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Wants wants the pod replaced that is unready for long enough. What Unready is yet to
-// be recorded counts from then.
+// Wants wants a pod replaced that has been unready for long enough. A thing whose new state Unready is not recorded yet
+// waits for the next decision.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	e, p := of(t), policyOf(w.Policy)
-	if !p.Restart || t.State != Unready || !observed(t) || len(w.Open(t)) > 0 || lost(w, e.Pod.Node) || !asks(t, w) {
+	if !p.Restart || t.State != Unready || !observed(t) || len(w.Open(t)) > 0 || lost(w, e.Pod.Node) || !mayActAgain(t, w) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionRestartEnvoy, Due: due(t, p), Rank: e.SeenAt, Change: &journal.Change{
@@ -20,8 +20,8 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}})
 }
 
-// due counts from when EKCO saw the pod unready, and since then could see it: a pod's
-// own times are by another clock, and on a lost node they stand still.
+// due counts from when EKCO saw the pod unready, and only while it could see the pod: a pod's own times are by another
+// clock, and stop on a lost node.
 func due(t *fsm.Thing, p Policy) time.Time {
 	from := of(t).SeenAt
 	if t.Since.After(from) {
@@ -30,10 +30,9 @@ func due(t *fsm.Thing, p Policy) time.Time {
 	return from.Add(p.After)
 }
 
-// asks reports whether there is reason to act again: something new was seen since the
-// last action, or that did nothing and nobody wished it to stop. A dry run has nothing
-// more to show to another one.
-func asks(t *fsm.Thing, w *fsm.World) bool {
+// mayActAgain reports whether there is a reason for another action: something new was observed since the last one, or
+// that one did nothing and no person stopped it. A dry run is not repeated as a dry run.
+func mayActAgain(t *fsm.Thing, w *fsm.World) bool {
 	last := t.Last[journal.ActionRestartEnvoy]
 	if last == nil || t.FactsSeq > last.Seq {
 		return true
@@ -50,15 +49,14 @@ func asks(t *fsm.Thing, w *fsm.World) bool {
 func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.ActionRequested, uint64) {
 	e := of(t)
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("pod %s runs and is not ready, as EKCO sees since %s; envoy_pods_not_ready_duration allows %s",
+		Reason: fmt.Sprintf("EKCO has seen pod %s run without being ready since %s; envoy_pods_not_ready_duration allows %s",
 			e.Pod, fsm.Stamp(e.SeenAt), policyOf(w.Policy).After),
 		Input: e.Pod,
 	}, t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it. One
-// that stalled comes to no end by itself, and need not once its pod is not as it was. Of an
-// adopted action's pod nothing may be known yet.
+// Obsolete does not end an action that has begun: its own effect is no reason to stop it. It ends a stalled one once
+// its pod has changed. The pod of an adopted action may not be known yet.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	asked, err := journal.InputOf[journal.EnvoyPod](rec.Request)
 	switch {
@@ -67,14 +65,14 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case t.GoneSeq != 0:
 		return fmt.Sprintf("pod %s is ready again, or is gone", asked)
 	case !of(t).Pod.Equal(asked):
-		return fmt.Sprintf("pod %s was ready, replaced or restarted meanwhile", asked)
+		return fmt.Sprintf("pod %s has since been ready, replaced or restarted", asked)
 	}
 	return ""
 }
 
-// Disputed implements [fsm.Machine]: nobody makes the pods unready on purpose.
+// Disputed implements [fsm.Machine]: no program makes the pods unready on purpose.
 func (machine) Disputed(t *fsm.Thing, _ *journal.Change) (what, advice string) {
 	pod := of(t).Pod
-	return fmt.Sprintf("Envoy on %s becomes unready again each time that EKCO replaces its pod", pod.Node),
-		fmt.Sprintf("look at \"kubectl --namespace %s logs %s --container envoy\", and whether Contour's own pods are ready", pod.Namespace, pod.Name)
+	return fmt.Sprintf("Envoy on %s becomes unready again each time EKCO replaces its pod", pod.Node),
+		fmt.Sprintf("read \"kubectl --namespace %s logs %s --container envoy\", and check that Contour's own pods are ready", pod.Namespace, pod.Name)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for Envoy and for what is done to its pods.
+// Words are the words for Envoy and the actions about its pods.
 var Words = words.Component{
 	Name:    Machine,
 	Actions: []words.Action{{Kind: journal.ActionRestartEnvoy, Verb: "restart", Noun: "envoy"}},
@@ -26,5 +26,5 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if err := json.Unmarshal(p.Facts, &pod); err != nil {
 		return ""
 	}
-	return fmt.Sprintf("the pod of %s, %s, runs and is not ready since %s by its node's clock", words.Object(e.Subject), pod, words.Stamp(pod.Since))
+	return fmt.Sprintf("the pod of %s, %s, runs but has not been ready since %s by its node's clock", words.Object(e.Subject), pod, words.Stamp(pod.Since))
 }

@@ -1,5 +1,5 @@
-// Package fsmtest is a journal in memory, folded and decided upon, with a clock that
-// stands still, for tests of machines.
+// Package fsmtest is for tests of machines: a journal in memory that folds its events and makes decisions, with a clock
+// that the test moves.
 package fsmtest
 
 import (
@@ -17,7 +17,7 @@ type Journal struct {
 	T *testing.T
 	S *fsm.State
 	P fsm.Policy
-	// Now is when what is written happens.
+	// Now is the time of the next events.
 	Now time.Time
 	// Events are the whole journal.
 	Events []journal.Event
@@ -31,7 +31,7 @@ func New(t *testing.T, policy fsm.Policy, capabilities ...fsm.Capability) *Journ
 	return j
 }
 
-// Write writes drafts and folds them, which must be no problem.
+// Write writes drafts and folds them. A problem fails the test.
 func (j *Journal) Write(drafts ...journal.Draft) {
 	j.T.Helper()
 	for _, draft := range drafts {
@@ -51,8 +51,8 @@ func (j *Journal) Write(drafts ...journal.Draft) {
 	}
 }
 
-// Retained folds again what retention keeps of events, of which s is the state, as an EKCO with another fold does.
-// The last of them, and the last that an operator wrote, are too young to leave.
+// Retained folds the events that retention would keep for state s, as an EKCO with another fold does. It also keeps the
+// last event and an operator's last event, which are too young to drop.
 func Retained(events []journal.Event, s *fsm.State, capabilities ...fsm.Capability) *fsm.State {
 	needs, kept := s.Needs(), fsm.NewState(capabilities...)
 	for _, e := range events {
@@ -63,10 +63,10 @@ func Retained(events []journal.Event, s *fsm.State, capabilities ...fsm.Capabili
 	return kept
 }
 
-// Pass lets time pass.
+// Pass moves the clock.
 func (j *Journal) Pass(d time.Duration) { j.Now = j.Now.Add(d) }
 
-// Decide decides once, and folds that.
+// Decide decides once and writes the events.
 func (j *Journal) Decide() fsm.Decisions {
 	j.T.Helper()
 	decisions := fsm.Decide(j.S, j.P, j.Now)
@@ -74,7 +74,7 @@ func (j *Journal) Decide() fsm.Decisions {
 	return decisions
 }
 
-// Observe observes facts of a machine's thing.
+// Observe writes facts of a machine's thing.
 func (j *Journal) Observe(machine string, of journal.Subject, facts any) {
 	j.T.Helper()
 	j.Write(journal.Draft{
@@ -83,7 +83,7 @@ func (j *Journal) Observe(machine string, of journal.Subject, facts any) {
 	})
 }
 
-// Gone observes that the thing does not exist any more.
+// Gone writes that the thing no longer exists.
 func (j *Journal) Gone(machine string, of journal.Subject, reason string) {
 	j.T.Helper()
 	j.Write(journal.Draft{
@@ -92,7 +92,7 @@ func (j *Journal) Gone(machine string, of journal.Subject, reason string) {
 	})
 }
 
-// Open returns the only open action about the subject, nil for none.
+// Open returns the only open action about the subject, or nil.
 func (j *Journal) Open(of journal.Subject) *journal.ActionRecord {
 	j.T.Helper()
 	var found *journal.ActionRecord
@@ -107,19 +107,19 @@ func (j *Journal) Open(of journal.Subject) *journal.ActionRecord {
 	return found
 }
 
-// Play has an open action begin with a step, which is done and leaves these outputs.
+// Play plans an open action with one step, which is done with these outputs.
 func (j *Journal) Play(rec *journal.ActionRecord, step string, outputs any) {
 	j.T.Helper()
 	j.PlayAll(rec, Played{step, outputs})
 }
 
-// Played is a step with what it leaves.
+// Played is a step with its outputs.
 type Played struct {
 	Step    string
 	Outputs any
 }
 
-// PlayAll has an open action begin with these steps, which are done one after the other.
+// PlayAll plans an open action with these steps, which are done one after the other.
 func (j *Journal) PlayAll(rec *journal.ActionRecord, steps ...Played) {
 	j.T.Helper()
 	var plan journal.Plan

@@ -9,46 +9,41 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Request is a person's wish to purge a node.
+// Request is a person's request to purge a node.
 type Request struct {
-	// Kind must be one that a person may ask for.
+	// Kind must be one that a person may request.
 	Kind journal.ActionKind
 	Node string
-	// UID, when set, is that of the machine which the person was shown under the
-	// name. Any other is refused.
+	// UID, if set, is that of the machine which the person saw under the name. Another one is refused.
 	UID    string
 	Actor  string
 	Reason string
-	// Force passes the guard of ready nodes.
+	// Force overrides the minimum of ready nodes.
 	Force  bool
 	DryRun bool
-	// Warned are the warnings of preflights the person was shown, with the
-	// answers; each becomes an action.warned, unless the action has it already
-	// from the same person.
+	// Warned are the preflight warnings that the person saw, with the answers. Each becomes an action.warned, unless
+	// the action already has it from the same person.
 	Warned []journal.ActionWarned
 	Input
-	// Refused says that the person was refused without a record, and asks for
-	// the record alone: nothing is admitted.
+	// Refused says that the person was refused without a record, and requests only that record. It admits nothing.
 	Refused bool
-	// Traces is what was found of a node that nobody knows; nil when nobody
-	// looked. It is found where the request is answered, never sent.
+	// Traces is what is left of an unknown node; nil without a search. It is set where the request is answered, never
+	// sent.
 	Traces *Traces
 }
 
-// Input is what else a person may say of a purge.
+// Input is the additional input of a purge.
 type Input struct {
-	// MinReadyPrimaries and MinReadyWorkers, when set, stand in for the policy's
-	// minimums in the guard of ready nodes.
+	// MinReadyPrimaries and MinReadyWorkers, if set, replace the policy's minimums in the check of ready nodes.
 	MinReadyPrimaries *int `json:"min_ready_primaries,omitempty"`
 	MinReadyWorkers   *int `json:"min_ready_workers,omitempty"`
-	// Unasked is set when the person could not be asked whether the purge is meant.
+	// Unasked is set if the person could not be asked to confirm the purge.
 	Unasked bool `json:"unasked,omitempty"`
-	// MaintainRook, when set, stands in for the setting
-	// maintain_rook_storage_nodes in this purge.
+	// MaintainRook, if set, replaces the setting maintain_rook_storage_nodes in this purge.
 	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
 }
 
-// guarded returns the policy that guards ready nodes from the request.
+// guarded returns the policy with the request's minimums of ready nodes.
 func (r Request) guarded(p Policy) Policy {
 	if r.MinReadyPrimaries != nil {
 		p.MinReadyPrimaries = *r.MinReadyPrimaries
@@ -59,7 +54,7 @@ func (r Request) guarded(p Policy) Policy {
 	return p
 }
 
-// Asked returns the request as the engine takes it.
+// Asked returns the request in the engine's form.
 func (r Request) Asked() fsm.Request {
 	asked := fsm.Request{
 		Kind: r.Kind, Name: r.Node, UID: r.UID, Actor: r.Actor, Reason: r.Reason,
@@ -71,14 +66,14 @@ func (r Request) Asked() fsm.Request {
 	if r.Input != (Input{}) {
 		content, err := json.Marshal(r.Input)
 		if err != nil {
-			panic(err) // no value of this type cannot be encoded
+			panic(err) // this type can always be encoded
 		}
 		asked.Input = content
 	}
 	return asked
 }
 
-// ReadRequest returns what the engine was asked.
+// ReadRequest is the inverse of [Request.Asked].
 func ReadRequest(asked fsm.Request) (Request, error) {
 	r := Request{
 		Kind: asked.Kind, Node: asked.Name, UID: asked.UID, Actor: asked.Actor, Reason: asked.Reason,
@@ -87,16 +82,15 @@ func ReadRequest(asked fsm.Request) (Request, error) {
 	r.Traces, _ = asked.Seen.(*Traces)
 	if len(asked.Input) > 0 {
 		if err := json.Unmarshal(asked.Input, &r.Input); err != nil {
-			return r, &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read what was said of the purge of node %s: %v", asked.Name, err)}
+			return r, &fsm.RefusedError{Rule: fsm.RuleInput, Reason: fmt.Sprintf("read the input of the request to purge node %s: %v", asked.Name, err)}
 		}
 	}
 	return r, nil
 }
 
-// Admit answers a person's request to purge a node; see [fsm.Admit]. Of a name that has
-// neither a machine nor traces it returns an *[UnknownNodeError]. Storm brake, pause,
-// exclusion and the minimums without the node do not refuse a person: they are warnings
-// that [fsm.CheckRule] gives. What is no purge is only about nodes that are there.
+// Admit answers a person's request to purge a node; see [fsm.Admit]. For a name without a machine and without traces it
+// returns an *[UnknownNodeError]. StormBrake, Paused, Excluded and the minimums without the node do not refuse a
+// person: [fsm.CheckRule] gives them as warnings. Requests of other kinds are only for nodes that exist.
 func (machine) Admit(s *fsm.State, p fsm.Policy, now time.Time, asked fsm.Request) (fsm.Admission, error) {
 	if asked.Kind != journal.ActionPurgeNode {
 		return fsm.AdmitPresent(s, p, now, asked)
@@ -113,13 +107,13 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admi
 	if len(nodes) == 0 {
 		return admitTraced(s, p, now, request)
 	}
-	n := meant(s, nodes, request)
-	if tracesTell(s, n) && (request.UID != n.UID || journal.IsTraced(n.UID)) {
+	n := choose(s, nodes, request)
+	if isFullyPurged(s, n) && (request.UID != n.UID || journal.IsTraced(n.UID)) {
 		return admitPurged(s, p, now, n, request)
 	}
 	if request.UID != "" && request.UID != n.UID {
 		return refuse(n, request, RuleReplaced, fmt.Sprintf(
-			"the name means another node now (uid %s) than a moment ago (uid %s); look again, then ask again", n.UID, request.UID))
+			"the name now belongs to another node (uid %s) than the one you saw (uid %s); check it, then ask again", n.UID, request.UID))
 	}
 	open := openPurge(s, n.UID)
 	switch {
@@ -133,10 +127,10 @@ func admit(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admi
 	return admitOpen(fsm.Look(s, p, now), n, open, request)
 }
 
-// meant returns which of the nodes of a name a person means: the present one,
-// unless it answers and an earlier one is still being purged. Its replacement
-// is not to be purged by somebody who wants that purge finished; --force tells.
-func meant(s *fsm.State, nodes []*Node, request Request) *Node {
+// choose returns which of the nodes with a name a person means: the present one, unless it answers and the purge of an
+// earlier one is past its point of no return. A person who wants to finish that purge does not want to purge the
+// replacement; with --force it is the present one.
+func choose(s *fsm.State, nodes []*Node, request Request) *Node {
 	present := nodes[0]
 	if request.Force || !present.mayAnswer() || openPurge(s, present.UID) != nil {
 		return present
@@ -149,13 +143,12 @@ func meant(s *fsm.State, nodes []*Node, request Request) *Node {
 	return present
 }
 
-// openPurge returns the open purge of the node; one that is being cancelled
-// only if there is no other.
+// openPurge returns the open purge of the node. It returns one that is being cancelled only if there is no other.
 func openPurge(s *fsm.State, nodeUID string) *journal.ActionRecord {
 	return s.OpenOf(nodeUID, journal.ActionPurgeNode)
 }
 
-// admitNew admits a purge of a node that has none open.
+// admitNew admits a purge of a node without an open one.
 func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 	role := n.Facts.Role
 	if others, least := countsOf(w.State).readyWithout(n), request.guarded(*policyOf(w)).minReady(role); n.mayBeReady() && others < least && !request.Force {
@@ -184,28 +177,28 @@ func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 func guardReason(n *Node, others, least int) string {
 	role := n.Facts.Role
 	if n.Ready() {
-		return fmt.Sprintf("the node is ready and one of %d ready %s nodes, and at least %d must stay; make it unready first, add another node, or use --force",
+		return fmt.Sprintf("the node is one of %d ready %s nodes, and at least %d must remain; make it unready first, add another node, or use --force",
 			others+1, role, least)
 	}
-	return fmt.Sprintf("the node comes and goes, %d other %s nodes are ready, and at least %d must stay; shut it down first, add another node, or use --force",
+	return fmt.Sprintf("the node is flapping, %d other %s nodes are ready, and at least %d must remain; shut it down first, add another node, or use --force",
 		others, role, least)
 }
 
 // admitOpen answers a request for a node whose purge is open.
 func admitOpen(w *fsm.World, n *Node, open *journal.ActionRecord, request Request) (fsm.Admission, error) {
-	say := fsm.Resuming{
-		Retried: "its purge was asked for again",
-		Anew:    func() (fsm.Admission, error) { return admitNew(w, n, request) },
+	own := fsm.OpenAnswer{
+		RetryReason: "purge requested again",
+		Replace:     func() (fsm.Admission, error) { return admitNew(w, n, request) },
 	}
-	if request.otherRook(open, *policyOf(w)) {
-		say.Note = "; maintain_rook_storage_nodes as given now does not count for it: ask again when it has ended"
+	if request.changesRook(open, *policyOf(w)) {
+		own.Note = "; the maintain_rook_storage_nodes given now does not apply to it: ask again when it has ended"
 	}
-	return w.AdmitOpen(n.Thing, open, request.Asked(), say)
+	return w.AdmitOpen(n.Thing, open, request.Asked(), own)
 }
 
-// otherRook reports whether the request says otherwise about Rook than what the
-// open purge began with, as far as that is on record.
-func (r Request) otherRook(open *journal.ActionRecord, p Policy) bool {
+// changesRook reports whether the request sets maintain_rook_storage_nodes differently from the open purge, as far as
+// that is recorded.
+func (r Request) changesRook(open *journal.ActionRecord, p Policy) bool {
 	began := p.MaintainRook
 	if asked := journal.PurgeInputOf(open.Request).MaintainRook; asked != nil {
 		began = *asked
@@ -213,7 +206,7 @@ func (r Request) otherRook(open *journal.ActionRecord, p Policy) bool {
 	return r.MaintainRook != nil && *r.MaintainRook != began
 }
 
-// identity tells a machine from others of its name.
+// identity distinguishes a machine from others with its name.
 func identity(n *Node) string {
 	if journal.IsTraced(n.UID) {
 		return "which EKCO never saw"

@@ -111,7 +111,7 @@ func TestAPersonsOwnMinimumsStandInForThePolicys(t *testing.T) {
 	one, two := 1, 2
 	strict := ask("w1")
 	strict.MinReadyWorkers = &two
-	w.wantRefused(strict, RuleReadyMinimums, "at least 2 must stay")
+	w.wantRefused(strict, RuleReadyMinimums, "at least 2 must remain")
 
 	lenient := ask("p1")
 	lenient.MinReadyWorkers, lenient.MinReadyPrimaries = &two, &one
@@ -368,7 +368,7 @@ func TestWhatIsSaidOfRookIsOnRecordAndCountsOnlyForAPurgeThatBegins(t *testing.T
 		told  bool
 	}{"the same": {&yes, false}, "nothing": {nil, false}, "otherwise": {&no, true}} {
 		request.MaintainRook = test.asked
-		if again := w.mustAdmit(request); !again.Resumed || strings.Contains(again.Message, "does not count for it") != test.told {
+		if again := w.mustAdmit(request); !again.Resumed || strings.Contains(again.Message, "does not apply to it") != test.told {
 			t.Errorf("asked for %s: %+v", name, again)
 		}
 	}

@@ -11,17 +11,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Traces is what a look for a node has come to that neither the cluster nor
-// the journal knows.
+// Traces is the result of a search for a node that neither the cluster nor the journal knows.
 type Traces struct {
 	journal.NodeTraced
-	// Places says where was looked, Names are names of other machines that were
-	// met there.
+	// Places is where EKCO searched. Names are names of other machines found there.
 	Places, Names []string
 }
 
-// admitTraced answers a request for a name without a machine, or with purged
-// ones only. What was traced of it becomes one: gone, and perhaps a primary.
+// admitTraced answers a request for a name without a machine, or with purged ones only. The traces become a new
+// machine: it is gone, and may have been a primary.
 func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admission, error) {
 	if known := alias(s, request.Node); known != nil {
 		return fsm.Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
@@ -34,7 +32,7 @@ func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fs
 	n.GoneAt, n.GoneReason = now, neverSeen
 	if request.UID != "" && request.UID != n.UID {
 		return refuse(n, request, RuleReplaced, fmt.Sprintf(
-			"of the node with uid %s nothing is known; what is left under its name may be another one's; look again, then ask again", request.UID))
+			"EKCO knows no node with uid %s; what is left under its name may belong to another node; check it, then ask again", request.UID))
 	}
 	if s.Journal.SafeMode() {
 		return refuse(n, request, fsm.RuleSafeMode, fsm.SafeModeReason(s))
@@ -52,10 +50,8 @@ func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fs
 	return admission, nil
 }
 
-// NeedsTraces reports whether only a look for traces can tell what there is to
-// purge under the name: it has no machine, or none but purged ones. since is
-// when the last one was purged, and zero if there is none: an older look tells
-// nothing.
+// NeedsTraces reports whether only a search can find what there is to purge under the name: it has no machine, or only
+// purged ones. since is when the last one was purged, or zero: an older search is useless.
 func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
 	nodes := ByName(s, name)
 	if len(nodes) == 0 {
@@ -66,38 +62,36 @@ func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
 			since = n.Since
 		}
 	}
-	return since, tracesTell(s, nodes[0])
+	return since, isFullyPurged(s, nodes[0])
 }
 
-// tracesTell reports whether the machine that a name means has come to its end
-// by a purge, so that what is found under the name now is of another one, or
-// was left behind.
-func tracesTell(s *fsm.State, n *Node) bool { return n.State == Purged && !s.HasOpen(n.UID) }
+// isFullyPurged reports whether the machine is purged and has no open action, so that anything found under its name now
+// is left over or belongs to another machine.
+func isFullyPurged(s *fsm.State, n *Node) bool { return n.State == Purged && !s.HasOpen(n.UID) }
 
-// admitPurged answers a request for a name whose machine n is purged. What is
-// found of the name all the same becomes a machine that EKCO never saw.
+// admitPurged answers a request for a name whose machine n is purged. Traces that were found nevertheless become a
+// machine that EKCO never saw.
 func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Request) (fsm.Admission, error) {
 	if request.Traces != nil && len(request.Traces.Found) > 0 && alias(s, request.Node) == nil {
 		admission, err := admitTraced(s, p, now, request)
 		if err == nil {
-			admission.Message = fmt.Sprintf("node %s (%s) is purged since %s, and EKCO saw no other of the name; what is left all the same: %s",
+			admission.Message = fmt.Sprintf("node %s (%s) was purged at %s, and EKCO has seen no other node with this name; what is left of it: %s",
 				n.Name, identity(n), fsm.Stamp(n.Since), strings.Join(request.Traces.Found, "; "))
 		}
 		return admission, err
 	}
-	message := fmt.Sprintf("node %s (%s) is purged already, since %s", n.Name, identity(n), fsm.Stamp(n.Since))
+	message := fmt.Sprintf("node %s (%s) was purged already, at %s", n.Name, identity(n), fsm.Stamp(n.Since))
 	if looked := request.Traces; looked != nil {
-		message += looked.nothing()
+		message += looked.notFound()
 	}
 	return fsm.Admission{AlreadyDone: true, Message: message}, nil
 }
 
-// nothing says where a look has found nothing just now, and what it could not
-// see.
-func (t Traces) nothing() string {
+// notFound says where a search found nothing, and what it could not check.
+func (t Traces) notFound() string {
 	text := ""
 	if len(t.Places) > 0 {
-		text = "; EKCO looked again just now, and found no trace of it in " + strings.Join(t.Places, " or ")
+		text = "; EKCO searched again just now, and found no trace of it in " + strings.Join(t.Places, " or ")
 	}
 	for _, doubt := range t.Doubts {
 		text += "; " + doubt
@@ -105,9 +99,8 @@ func (t Traces) nothing() string {
 	return text
 }
 
-// alias returns the machine whose hostname the name is, or whose hostname it
-// cannot be told from in Ceph, where Rook writes dashes for dots. What is found
-// under the name is that machine's. One that EKCO purged has left nothing.
+// alias returns another machine that the name may belong to: its name or hostname is the same once dots are dashes, as
+// Rook writes them. The traces of the name are then that machine's. A purged machine has left nothing.
 func alias(s *fsm.State, name string) *Node {
 	for _, uid := range sortedKeys(s.Things) {
 		n := Of(s, uid)
@@ -125,18 +118,18 @@ func alias(s *fsm.State, name string) *Node {
 
 func dashed(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
-// untraced returns the error for a name of which there is no trace.
+// untraced returns the error for a name without traces.
 func untraced(s *fsm.State, request Request) error {
 	unknown := unknownNode(s, request.Node)
 	if request.Traces != nil {
 		unknown.Places, unknown.Doubts = request.Traces.Places, request.Traces.Doubts
-		unknown.Near = fsm.Near(request.Node, both(namesLeft(s), request.Traces.Names))
+		unknown.Near = fsm.Near(request.Node, mergeNames(namesLeft(s), request.Traces.Names))
 	}
 	return unknown
 }
 
-// both yields every name once.
-func both(names iter.Seq[string], others []string) iter.Seq[string] {
+// mergeNames yields every name once.
+func mergeNames(names iter.Seq[string], others []string) iter.Seq[string] {
 	all := append(slices.Collect(names), others...)
 	slices.Sort(all)
 	return slices.Values(slices.Compact(all))
@@ -146,8 +139,7 @@ func unknownNode(s *fsm.State, name string) *UnknownNodeError {
 	return &UnknownNodeError{Name: name, Near: fsm.Near(name, namesLeft(s))}
 }
 
-// namesLeft yields the names that a person can mean: those of which not every
-// machine is purged.
+// namesLeft yields the names that have a machine which is not purged.
 func namesLeft(s *fsm.State) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name, things := range s.ByName(Machine) {

@@ -144,7 +144,7 @@ func TestAPersonIsWarnedOfBothPausesAndNotToldThatEKCOWaits(t *testing.T) {
 		t.Errorf("got %+v, want a warning that does not say what EKCO waits for", got)
 	}
 	rec.Request.Manual = false
-	if got := fsm.CheckRule(w.s, w.p.whole(), w.now, RuleReadyMinimums, rec); !got.Hold || !strings.Contains(got.Reason, "goes on when") {
+	if got := fsm.CheckRule(w.s, w.p.whole(), w.now, RuleReadyMinimums, rec); !got.Hold || !strings.Contains(got.Reason, "continues when") {
 		t.Errorf("got %+v, want a hold that says what lifts it", got)
 	}
 }

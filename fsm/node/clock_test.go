@@ -390,7 +390,7 @@ func TestAJumpLeavesWhatOthersHoldAsItIs(t *testing.T) {
 	m.startStep(purge, "look")
 	nodes, open := Known(m.s), m.s.OpenActions()
 	known := nodes[slices.IndexFunc(nodes, func(n Node) bool { return n.Name == "w1" })]
-	vain := func() time.Time { return known.Vain[journal.ActionClearNode].At }
+	vain := func() time.Time { return known.Failed[journal.ActionClearNode].At }
 	abandoned, started := vain(), open[0].Steps["look"].StartedAt
 	m.jump(3 * time.Hour)
 	if !vain().Equal(abandoned) || !open[0].Steps["look"].StartedAt.Equal(started) {

@@ -5,16 +5,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// counts are the numbers of nodes that rules judge by.
+// counts are the numbers of nodes that rules use.
 type counts struct {
-	// total counts the nodes that are present, unreachable those of them that
-	// are lost.
+	// total counts the present nodes, unreachable those of them that are lost.
 	total, unreachable int
 	// The ready nodes of each role.
 	readyPrimaries, readyWorkers int
 }
 
-// countsOf counts the nodes, once for as long as none of them changes.
+// countsOf counts the nodes, and caches the result until one changes.
 func countsOf(s *fsm.State) counts {
 	return s.Sum(Machine, func() any {
 		c := counts{}

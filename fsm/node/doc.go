@@ -1,9 +1,7 @@
-// Package node is the machine of a node: what EKCO knows of the cluster's nodes and of
-// the pods that hang on lost ones, where a node belongs, and when it is cleared or
-// purged, by whom and by which rules.
+// Package node is the machine of a node: what EKCO knows about the cluster's nodes and the pods stuck on lost ones,
+// each node's state, and when EKCO clears or purges it, under which rules.
 //
-// [Capability] is what package fsm is given. [Admit] answers a person who asks for a
-// purge. A node's facts come as events of their own (node.observed, node.gone,
-// pod.terminating, …), and its identity is the UID: a Node of the same name with
-// another UID is another one.
+// [Capability] is what package fsm gets. machine.Admit answers a person who requests a purge. A node's facts come as
+// events of their own types (node.observed, node.gone, pod.terminating, …). Its identity is the UID: a Node with the
+// same name and another UID is another node.
 package node

@@ -116,7 +116,7 @@ func TestANodeThatFlapsIsPurgedByHandLikeOneThatMayAnswer(t *testing.T) {
 	request := Request{Kind: journal.ActionPurgeNode, Node: "w1", Actor: "cli:root@p1"}
 	_, err := Admit(w.s, w.p.whole(), w.now, request)
 	var refused *fsm.RefusedError
-	if !errors.As(err, &refused) || refused.Rule != RuleReadyMinimums || !strings.Contains(refused.Reason, "comes and goes, 1 other worker") {
+	if !errors.As(err, &refused) || refused.Rule != RuleReadyMinimums || !strings.Contains(refused.Reason, "flapping, 1 other worker") {
 		t.Errorf("refused by %v, want the guard of ready nodes", err)
 	}
 	request.Force = true

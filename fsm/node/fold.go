@@ -10,7 +10,7 @@ import (
 func foldObserved(s *fsm.State, e journal.Event, p *journal.NodeObserved) {
 	s.Changed(Machine)
 	if e.Subject.UID == "" || e.Subject.Name == "" || journal.IsTraced(e.Subject.UID) {
-		s.Problem(e, "a node without name, or without a uid of its own")
+		s.Problem(e, "the node has no name, or no uid of a Node object")
 		return
 	}
 	n := Of(s, e.Subject.UID)
@@ -19,7 +19,7 @@ func foldObserved(s *fsm.State, e journal.Event, p *journal.NodeObserved) {
 		n = add(s, e.Subject, Healthy, e.Time)
 		n.AddedSeq = e.Seq
 	case n.State == Purged:
-		return // a late list; what was purged never comes back under its UID
+		return // from a late list: a purged node never comes back with its UID
 	}
 	former := n.UnreachableSince
 	n.observe(e, p)
@@ -31,7 +31,7 @@ func add(s *fsm.State, subject journal.Subject, state journal.State, since time.
 	return of(s.Add(Machine, journal.NodeSubject(subject.Name, subject.UID), state, since))
 }
 
-// observe takes over new facts. The object exists, so it is not gone.
+// observe stores new facts. The object exists, so it is not gone.
 func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 	facts := p.NodeFacts
 	taint, unreachable := facts.Unreachable()
@@ -39,7 +39,7 @@ func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 	case !unreachable:
 		n.UnreachableSince, n.ReachableSeq = time.Time{}, e.Seq
 	case n.Facts.Flapping && !facts.Flapping:
-		n.UnreachableSince, n.LostSeq = e.Time.Add(-time.Duration(p.UnreachableFor)), e.Seq // by what EKCO saw
+		n.UnreachableSince, n.LostSeq = e.Time.Add(-time.Duration(p.UnreachableFor)), e.Seq // as long as EKCO saw it unreachable
 	case !n.UnreachableSince.IsZero() && (taint.IsZero() || facts.StillUnreachable(n.Facts)):
 		// still the same loss
 	default:
@@ -49,9 +49,8 @@ func (n *Node) observe(e journal.Event, p *journal.NodeObserved) {
 	n.GoneAt, n.GoneReason, n.GoneSeq, n.ReplacedBy, n.GoneUnseen = time.Time{}, "", 0, "", false
 }
 
-// replaceNamesakes marks every other machine of n's name as replaced: a name
-// belongs to one object at a time. If a namesake is the younger object, it is
-// n that a late list brought back.
+// replaceNamesakes marks every other machine with n's name as replaced: a name belongs to one object at a time. If
+// another machine's object is younger, n comes from a late list and is the replaced one.
 func replaceNamesakes(s *fsm.State, e journal.Event, n *Node) {
 	for _, uid := range s.Named(Machine, n.Name) {
 		other := Of(s, uid)
@@ -83,13 +82,13 @@ func foldGone(s *fsm.State, e journal.Event, p *journal.NodeGone) {
 	s.Changed(Machine)
 	n := Of(s, e.Subject.UID)
 	if n == nil {
-		s.Problem(e, "no such node is known")
+		s.Problem(e, "unknown node")
 		return
 	}
 	reason := p.Reason
 	if n.GoneAt.IsZero() && n.FactsSeq < s.Journal.LostSeq {
 		n.GoneUnseen = true
-		reason += "; it is not known by whom: the journal lost some of what happened"
+		reason += "; EKCO does not know by whom, because the journal lost events"
 	}
 	n.gone(e, reason)
 }
@@ -98,7 +97,7 @@ func foldTransition(s *fsm.State, e journal.Event, p *journal.NodeTransitioned) 
 	s.Changed(Machine)
 	n := Of(s, e.Subject.UID)
 	if n == nil {
-		s.Problem(e, "no such node is known")
+		s.Problem(e, "unknown node")
 		return
 	}
 	if !s.Enter(e, n.Thing, journal.ThingTransitioned{Machine: Machine, From: p.From, To: p.To, Event: p.Event, Reason: p.Reason, Since: p.Since}) {
@@ -112,10 +111,9 @@ func foldTransition(s *fsm.State, e journal.Event, p *journal.NodeTransitioned) 
 	}
 }
 
-// forgetLoss drops what only mattered while the node was lost: a later loss
-// begins anew.
+// forgetLoss drops what mattered only while the node was lost: a later loss starts from zero.
 func forgetLoss(s *fsm.State, n *Node) {
-	n.Last, n.Vain = nil, nil
+	n.Last, n.Failed = nil, nil
 	for _, pod := range n.Pods {
 		if s.Actions[pod.Action] == nil {
 			pod.Action, pod.Outcome = "", ""
@@ -127,10 +125,10 @@ func foldTerminating(s *fsm.State, e journal.Event, p *journal.PodTerminating) {
 	n := Of(s, p.NodeUID)
 	switch {
 	case n == nil:
-		s.Problem(e, "its node (uid %q) is not known", p.NodeUID)
+		s.Problem(e, "unknown node (uid %q)", p.NodeUID)
 		return
 	case e.Subject.UID == "" || p.DeletionTimestamp.IsZero():
-		s.Problem(e, "a terminating pod without uid or deletion timestamp")
+		s.Problem(e, "the terminating pod has no uid or no deletion timestamp")
 		return
 	case n.finished():
 		return
@@ -149,8 +147,8 @@ func foldTerminating(s *fsm.State, e journal.Event, p *journal.PodTerminating) {
 	pod.SeenAt, pod.Grace = e.Time, graceOf(e, p)
 }
 
-// graceOf returns how long the pod may take from now on, at most. Old events do
-// not say it: there, the deletion timestamp must do.
+// graceOf returns the maximum time that the pod has from now on. Old events lack it, so the deletion timestamp replaces
+// it.
 func graceOf(e journal.Event, p *journal.PodTerminating) journal.Duration {
 	if p.GracePeriod != nil {
 		return *p.GracePeriod

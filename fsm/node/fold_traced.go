@@ -5,19 +5,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// neverSeen is why the machine of a node that was only traced is gone.
+// neverSeen is why the machine of a node that EKCO never saw is gone.
 const neverSeen = "EKCO never saw its Node object"
 
-// foldTraced opens the machine of a node that EKCO never saw. One that has come
-// to its end begins anew: its name left traces again.
+// foldTraced adds the machine of a node that EKCO never saw. A finished one starts over: its name left traces again.
 func foldTraced(s *fsm.State, e journal.Event) {
 	former := Of(s, e.Subject.UID)
 	switch {
 	case e.Subject.Name == "" || e.Subject.UID != journal.TracedUID(e.Subject.Name):
-		s.Problem(e, "%q is not the uid of a traced node", e.Subject.UID)
+		s.Problem(e, "%q is not the uid of a node that EKCO never saw", e.Subject.UID)
 		return
 	case former != nil && (!former.finished() || s.HasOpen(former.UID)):
-		s.Problem(e, "the node is traced already")
+		s.Problem(e, "the node is known already")
 		return
 	case former != nil:
 		s.Remove(former.UID)
@@ -25,8 +24,8 @@ func foldTraced(s *fsm.State, e journal.Event) {
 	addTraced(s, e, e.Subject)
 }
 
-// addTraced adds a machine that is Gone from its beginning, and whose role
-// nobody knows. If the name belongs to a Node now, that is another machine.
+// addTraced adds a machine that is Gone from its beginning, with an unknown role. If a Node has the name now, that is
+// another machine.
 func addTraced(s *fsm.State, e journal.Event, subject journal.Subject) {
 	n := add(s, subject, Gone, e.Time)
 	n.gone(e, neverSeen)

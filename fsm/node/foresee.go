@@ -7,8 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Foresee says of a lost node what is wanted when pods of it are asked to end, and what a
-// setting keeps EKCO from.
+// Foresee says what EKCO will do about a lost node if its pods start terminating, and what a setting forbids.
 func (machine) Foresee(t *fsm.Thing, w *fsm.World, foresee func(fsm.Upcoming)) {
 	n, p := of(t), policyOf(w)
 	if !n.Unreachable() || n.Facts.Flapping {

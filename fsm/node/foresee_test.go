@@ -66,12 +66,12 @@ func TestWithNothingStuckALostNodeIsNotToBeCleared(t *testing.T) {
 func TestTheStormBrakeSaysHowManyNodesItWaitsFor(t *testing.T) {
 	w := storm(t, 49)
 	w.pass(time.Minute)
-	why := "500 of 1000 nodes are unreachable and max_unknown_nodes (49%) allows 490; EKCO goes on when 10 more nodes are back"
+	why := "500 of 1000 nodes are unreachable and max_unknown_nodes (49%) allows 490; EKCO continues when 10 more nodes are back"
 	w.wantForeseen("clear-node  at some time (500): "+why, "purge-node  at some time (500): "+why)
 	for i := range 9 {
 		w.observe(fmt.Sprintf("w%04d", i))
 	}
-	why = "491 of 1000 nodes are unreachable and max_unknown_nodes (49%) allows 490; EKCO goes on when 1 more node is back"
+	why = "491 of 1000 nodes are unreachable and max_unknown_nodes (49%) allows 490; EKCO continues when 1 more node is back"
 	w.wantForeseen("clear-node  at some time (491): "+why, "purge-node  at some time (491): "+why)
 }
 

@@ -9,10 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// obsolete says why an action has lost its reason, or "" if it has not: the
-// node answers again, is gone, or is another one now. An action past its point
-// of no return never loses it, nor does one that may be past it in an event
-// that cannot be read.
+// obsolete returns why an action has lost its reason, or "": the node answers again, is gone, or was replaced. An
+// action past its point of no return never loses it, nor does one with an unreadable event, which may be past it.
 func obsolete(n *Node, rec *journal.ActionRecord) string {
 	manualPurge := rec.Kind == journal.ActionPurgeNode && rec.Request.Manual
 	ofLoss := rec.Kind == journal.ActionPurgeNode || rec.Kind == journal.ActionClearNode
@@ -20,25 +18,24 @@ func obsolete(n *Node, rec *journal.ActionRecord) string {
 	case rec.PastNoReturn, rec.Unreadable != "":
 		return ""
 	case n.ReplacedBy != "":
-		return "another node has the name now, with uid " + n.ReplacedBy
+		return "the name now belongs to another node, with uid " + n.ReplacedBy
 	case !n.GoneAt.IsZero() && manualPurge:
-		return "" // what is left of the node must go too
+		return "" // the purge must also remove the rest of the node
 	case !n.GoneAt.IsZero():
 		return "the Node object is gone: " + n.GoneReason
 	case !ofLoss, !n.Observed(), journal.PurgeInputOf(rec.Request).Live:
 		return ""
 	case n.Facts.Flapping:
-		return "the node comes and goes"
+		return "the node is flapping"
 	case !n.UnreachableSince.IsZero() && slices.Contains(n.Outlived, rec.ID):
-		return "the node was back meanwhile, and the time since it was lost is counted from now on"
+		return "the node was back in between; the time since its loss counts from now on"
 	case !n.UnreachableSince.IsZero():
 		return ""
 	}
 	return "the node answers again"
 }
 
-// goal is the state the node's machine belongs in, given its facts and the actions
-// that are open on it, when it is in state now.
+// goal returns the state that the facts and the open actions call for, if the node is in state now.
 func goal(n *Node, now journal.State, open []*journal.ActionRecord) journal.State {
 	switch {
 	case now == Purged || n.purged():
@@ -57,7 +54,7 @@ func goal(n *Node, now journal.State, open []*journal.ActionRecord) journal.Stat
 		return Cleared
 	case now == Clearing && n.BacksOff(journal.ActionClearNode):
 		return Unknown
-	case (now == Clearing && n.podsToCome()) || now == Cleared:
+	case (now == Clearing && n.hasPodsToFree()) || now == Cleared:
 		return now
 	}
 	return Unknown
@@ -89,9 +86,8 @@ func purging(n *Node, open []*journal.ActionRecord) bool {
 	return false
 }
 
-// podsToCome reports whether any terminating pod is still to be freed, or was
-// freed and is about to disappear.
-func (n *Node) podsToCome() bool {
+// hasPodsToFree reports whether any terminating pod is still to be freed, or is freed but not yet gone.
+func (n *Node) hasPodsToFree() bool {
 	for _, pod := range n.Pods {
 		left := pod.Outcome == journal.OutcomeDryRun || pod.Outcome == journal.OutcomeCancelled
 		if !left {
@@ -101,19 +97,19 @@ func (n *Node) podsToCome() bool {
 	return false
 }
 
-func toldLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
+func tellLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
 	n := of(t)
-	told := fsm.Telling{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
-	if told.Since.After(now) {
-		told.Since = now
+	telling := fsm.Telling{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
+	if telling.Since.After(now) {
+		telling.Since = now
 	}
 	if !n.Observed() {
-		told.Reason = "an adopted action says that the node was lost"
+		telling.Reason = "an adopted action says that the node was lost"
 	}
-	return told
+	return telling
 }
 
-func toldReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func tellReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	if last := n.lastPurge(); from == Purging && last != nil && last.Outcome == journal.OutcomeCancelled {
 		return fsm.Telling{Reason: last.Action + " was cancelled, and the node is reachable", Cause: last.Seq}
@@ -121,26 +117,26 @@ func toldReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
 }
 
-// toldOpen is for what follows from the actions that are open, and has no one cause.
-func toldOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+// tellOpen is for transitions caused by the open actions, so by no single event.
+func tellOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
 	return func(*fsm.Thing, journal.State, time.Time) fsm.Telling { return fsm.Telling{Reason: reason} }
 }
 
-func toldPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func tellPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	return fsm.Telling{Reason: fmt.Sprintf("%s is %s", n.lastPurge().Action, n.lastPurge().Outcome), Cause: n.lastPurge().Seq}
 }
 
-func toldStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func tellStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
-	told := fsm.Telling{Reason: stopReason(n, from), Since: n.UnreachableSince}
+	telling := fsm.Telling{Reason: stopReason(n, from), Since: n.UnreachableSince}
 	if from == Purging && n.lastPurge() != nil {
-		told.Cause = n.lastPurge().Seq
+		telling.Cause = n.lastPurge().Seq
 	}
-	return told
+	return telling
 }
 
-func toldGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func tellGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	return fsm.Telling{Reason: goneReason(n), Cause: n.GoneSeq}
 }
@@ -156,5 +152,5 @@ func goneReason(n *Node) string {
 	if n.ReplacedBy != "" || n.GoneUnseen {
 		return n.GoneReason
 	}
-	return "deleted by somebody else: " + n.GoneReason
+	return "not deleted by EKCO: " + n.GoneReason
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// kinds returns the kinds of action that are about nodes.
+// kinds returns the kinds of action about nodes that EKCO takes itself.
 func kinds() []fsm.ActionKind {
-	careful := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleExcluded, RuleStormBrake, fsm.RuleBackOff}
+	common := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleExcluded, RuleStormBrake, fsm.RuleBackOff}
 	return []fsm.ActionKind{
 		{
-			Name: journal.ActionClearNode, Verb: "clear", Machine: Machine, Rules: careful,
+			Name: journal.ActionClearNode, Verb: "clear", Machine: Machine, Rules: common,
 			SwitchedOff: func(p fsm.Policy) string {
 				return unless(nodePolicy(p.Of[Machine]).ClearDeadNodes, "clear_dead_nodes is off")
 			},
 		},
 		{
 			Name: journal.ActionPurgeNode, Verb: "purge", Machine: Machine, Manual: true,
-			Rules:   append(slices.Clone(careful), RuleReadyMinimums, RuleTriedBefore, fsm.RuleOneAtATime, fsm.RuleCooldown),
+			Rules:   append(slices.Clone(common), RuleReadyMinimums, RuleTriedBefore, fsm.RuleOneAtATime, fsm.RuleCooldown),
 			Domains: []string{journal.DomainNodes, journal.DomainControlPlane, journal.DomainStorage},
 			Turn:    "only one node is purged at a time",
 			SwitchedOff: func(p fsm.Policy) string {

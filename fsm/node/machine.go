@@ -47,7 +47,7 @@ func (machine) Fold(s *fsm.State, e journal.Event, payload journal.Payload) bool
 	return true
 }
 
-// Counts tells the machines of others how many nodes there are, and how many are ready.
+// Counts lets other machines count the nodes and the ready nodes.
 func (machine) Counts(t *fsm.Thing) (present, ready bool) {
 	n := of(t)
 	return n.Present(), n.Ready()
@@ -72,7 +72,7 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	case journal.ActionPurgeNode:
 		return requestPurge(of(t))
 	}
-	return journal.ActionRequested{}, of(t).FactsSeq // a person says why
+	return journal.ActionRequested{}, of(t).FactsSeq // a person gives the reason
 }
 
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string { return obsolete(of(t), rec) }
@@ -83,7 +83,7 @@ func (machine) Transitioned(p journal.ThingTransitioned) (journal.Type, journal.
 	}
 }
 
-// Opened ties the pods that a clear-node shall free to it.
+// Opened assigns to a clear-node the pods that it is to free.
 func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Kind != journal.ActionClearNode {
 		return
@@ -96,8 +96,7 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	}
 }
 
-// Ended notes at the node's pods how their action ended. Of purges, the one that
-// removed the node stays the last.
+// Ended notes at the node's pods how their action ended. The purge that removed the node stays the last one.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ended *journal.ActionEnded) bool {
 	n := of(t)
 	n.forgetOutlived(rec.ID)
@@ -107,8 +106,8 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 	return rec.Kind == journal.ActionPurgeNode && !n.purged()
 }
 
-// endClear notes at the pods how their action ended. Those of an abandoned one
-// are free again: the node came back, and if it is lost anew they count anew.
+// endClear notes at the pods how their action ended. An abandoned action releases its pods: the node came back, and if
+// it is lost again, their time starts from zero.
 func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
 	for _, pod := range n.Pods {
 		switch {
@@ -121,7 +120,7 @@ func (n *Node) endClear(rec *journal.ActionRecord, outcome journal.Outcome) {
 	}
 }
 
-// Adopt adds the machine of a node that only an adopted action tells of.
+// Adopt adds the machine of a node that is known only from an adopted action.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	switch {
 	case subject.Kind != "Node" || subject.UID == "":
@@ -145,12 +144,12 @@ func (machine) Nobody(name string) journal.Subject { return journal.NodeSubject(
 
 func (machine) Unknown(s *fsm.State, name string) error { return unknownNode(s, name) }
 
-// Loaded drops pods that are none.
+// Loaded drops nil pods.
 func (machine) Loaded(t *fsm.Thing) {
 	maps.DeleteFunc(of(t).Pods, func(_ string, pod *Pod) bool { return pod == nil })
 }
 
-// Ages visits since when a node is lost, and its pods asked to end.
+// Ages visits since when the node is lost, and since when its pods are terminating.
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	n := of(t)
 	visit(&n.UnreachableSince)
@@ -161,7 +160,7 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 
 func (machine) Past(t *fsm.Thing, visit func(*time.Time)) { visit(&of(t).GoneAt) }
 
-// Needs adds what is known of the node's pods, and since when it is lost.
+// Needs adds the events about the node's pods, and since when it is lost.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	n := of(t)
 	if n.Unreachable() {

@@ -103,7 +103,7 @@ func TestANodeDeletedBySomebodyElseIsGone(t *testing.T) {
 	w.cluster("w1")
 	w.gone("w1", "deleted")
 	d := w.wantDecided("node.transitioned w1: Healthy to Gone")
-	if reason := d.Events[0].Payload.(journal.NodeTransitioned).Reason; !strings.Contains(reason, "deleted by somebody else") {
+	if reason := d.Events[0].Payload.(journal.NodeTransitioned).Reason; !strings.Contains(reason, "not deleted by EKCO") {
 		t.Errorf("reason: %q", reason)
 	}
 }

@@ -21,56 +21,52 @@ const (
 	Purging journal.NodeState = "Purging"
 	// Purged: EKCO removed the node.
 	Purged journal.NodeState = "Purged"
-	// Gone: somebody else deleted the Node object.
+	// Gone: the Node object is gone, and EKCO did not purge the node.
 	Gone journal.NodeState = "Gone"
 )
 
-// Node is a thing of the node machine, and what the machine keeps of it. Its identity
-// is the UID.
+// Node is what the machine keeps of a node. Its identity is the UID.
 //
-// What each decision looks at of each node comes first, so that it is fetched at once.
+// The fields that each decision reads come first, so that they share a cache line.
 type Node struct {
 	*fsm.Thing `json:"-"`
-	// UnreachableSince is when EKCO saw the node lost, by EKCO's clock; zero while
-	// the node is reachable. Ages count from it. The time of the taint is by
-	// another clock, and only tells one loss from the next.
+	// UnreachableSince is when EKCO saw the node lost, by EKCO's clock; zero while it is reachable. Ages count from it.
+	// The taint's time is by another clock, and only distinguishes one loss from the next.
 	UnreachableSince time.Time `json:"unreachable_since,omitzero"`
-	// LostSeq is the event that told of that loss, ReachableSeq the last before it by which the node was reachable:
-	// without that, a replay could take it for an older loss.
+	// LostSeq is the event that reported that loss. ReachableSeq is the last event before it with a reachable node:
+	// without it, a replay could take the loss for an older one.
 	LostSeq      uint64 `json:"lost_seq,omitempty"`
 	ReachableSeq uint64 `json:"reachable_seq,omitempty"`
 	// GoneAt is set once the object no longer exists.
 	GoneAt time.Time `json:"gone_at,omitzero"`
 	// Pods seen terminating on this node while it is unknown, by UID.
 	Pods map[string]*Pod `json:"pods,omitempty"`
-	// Facts are the last ones observed.
+	// Facts were observed last.
 	Facts      journal.NodeFacts `json:"facts"`
 	GoneReason string            `json:"gone_reason,omitempty"`
-	// GoneUnseen is set when it was found gone and not seen since the journal lost what happened.
+	// GoneUnseen is set if EKCO found it gone and has not seen it since the journal lost events.
 	GoneUnseen bool `json:"gone_unseen,omitempty"`
-	// ReplacedBy is the UID of the node that now has this one's name.
+	// ReplacedBy is the UID of the node that has the name now.
 	ReplacedBy string `json:"replaced_by,omitempty"`
 	// Outlived are the open actions that EKCO began for an earlier loss of the node.
 	Outlived []string `json:"outlived,omitempty"`
 }
 
-// Pod is a terminating pod of an unknown node.
+// Pod is a terminating pod of an unreachable node.
 type Pod struct {
 	Namespace         string    `json:"namespace"`
 	Name              string    `json:"name"`
 	UID               string    `json:"uid"`
 	DeletionTimestamp time.Time `json:"deletion_timestamp"`
-	// SeenAt is when EKCO saw that the pod has been asked to end, by EKCO's clock.
-	// Grace is the time that the pod has from then on: DeletionTimestamp is by
-	// another clock.
+	// SeenAt is when EKCO saw that the pod is terminating, by EKCO's clock. Grace is the time that the pod has from
+	// then on: DeletionTimestamp is by another clock.
 	SeenAt time.Time        `json:"seen_at,omitzero"`
 	Grace  journal.Duration `json:"grace,omitzero"`
-	// Action is the clear-node that took this pod on, or empty. An ended one
-	// keeps its pods, so that they are not planned again, unless it was
-	// abandoned.
+	// Action is the clear-node that frees this pod, or empty. An ended one keeps its pods, so that they are not planned
+	// again, unless it was abandoned.
 	Action string `json:"action,omitempty"`
 	// Outcome is how Action ended; empty while it is open.
 	Outcome journal.Outcome `json:"outcome,omitempty"`
-	// Seq is the event that last told of the pod.
+	// Seq is the last event about the pod.
 	Seq uint64 `json:"seq"`
 }

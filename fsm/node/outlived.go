@@ -7,9 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// noteOutlived marks what EKCO began for the loss that counted from former, if
-// that has ended: the node is back, or lost anew. Both can come in one batch of
-// facts, so that nobody decides in between.
+// noteOutlived marks the actions that EKCO began for the loss that started at former, if that loss has ended: the node
+// is back, or lost again. Both can come in one batch of facts, with no decision between.
 func noteOutlived(s *fsm.State, n *Node, former time.Time) {
 	if former.IsZero() || n.UnreachableSince.Equal(former) {
 		return

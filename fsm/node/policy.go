@@ -10,35 +10,33 @@ import (
 
 // Policy is the part of the configuration that decisions about nodes depend on.
 type Policy struct {
-	// ClearDeadNodes and PurgeDeadNodes switch automatic actions.
+	// ClearDeadNodes and PurgeDeadNodes enable automatic actions.
 	ClearDeadNodes bool
 	PurgeDeadNodes bool
 	// ClearAfter and PurgeAfter count from when EKCO saw the node lost.
 	ClearAfter time.Duration
 	PurgeAfter time.Duration
-	// PodGrace is how long past its own time to end a pod must be; 30 s.
+	// PodGrace is how long a pod must be past its own grace period; 30 s.
 	PodGrace time.Duration
-	// MinReadyPrimaries and MinReadyWorkers are what must be ready, without the
-	// node in question, for a purge of a node of that role.
+	// MinReadyPrimaries and MinReadyWorkers are how many other nodes of that role must be ready for a purge.
 	MinReadyPrimaries int
 	MinReadyWorkers   int
-	// MaxUnknown is the storm brake.
+	// MaxUnknown is the limit of the storm brake.
 	MaxUnknown MaxUnknown
-	// MaintainRook is whether a purge has a part in Rook unless a person says
-	// otherwise.
+	// MaintainRook is whether a purge also changes Rook, unless a person says otherwise.
 	MaintainRook bool
 }
 
-// MaxUnknown bounds how many nodes may be unknown while EKCO destroys
-// anything: an absolute number, or a percentage of all nodes, rounded up.
+// MaxUnknown limits how many nodes may be unreachable while EKCO acts destructively: a number, or a percentage of all
+// nodes, rounded up.
 type MaxUnknown struct {
 	Percent  int
 	Absolute int
-	// IsPercent says which of the two counts.
+	// IsPercent selects Percent.
 	IsPercent bool
 }
 
-// DefaultPolicy returns what holds without any configuration.
+// DefaultPolicy returns the policy for an empty configuration.
 func DefaultPolicy() Policy {
 	return Policy{
 		ClearDeadNodes:    true,
@@ -50,14 +48,14 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// In returns the engine's policy with that of nodes.
+// In returns the engine's policy with this one for nodes.
 func (p Policy) In(engine fsm.Policy) fsm.Policy { return engine.With(Machine, &p) }
 
-// policyOf returns what the policy says of nodes. Nobody may change it: it is asked
-// for once for each node.
+// policyOf returns the policy for nodes. Callers must not change it. It is a pointer because it is needed for each
+// node.
 func policyOf(w *fsm.World) *Policy { return nodePolicy(w.PolicyOf(Machine)) }
 
-// nodePolicy returns the policy of nodes. One that says nothing of them starts nothing.
+// nodePolicy returns the policy for nodes. A missing one starts nothing.
 func nodePolicy(of any) *Policy {
 	if p, ok := of.(*Policy); ok {
 		return p
@@ -65,7 +63,7 @@ func nodePolicy(of any) *Policy {
 	return &Policy{}
 }
 
-// minReady returns the minimum for the role, 0 for a role that is not known.
+// minReady returns the minimum for the role, 0 for an unknown role.
 func (p Policy) minReady(role journal.NodeRole) int {
 	switch role {
 	case journal.RolePrimary:
@@ -76,7 +74,7 @@ func (p Policy) minReady(role journal.NodeRole) int {
 	return 0
 }
 
-// Limit returns how many of total nodes may be unknown.
+// Limit returns how many of total nodes may be unreachable.
 func (m MaxUnknown) Limit(total int) int {
 	if !m.IsPercent {
 		return m.Absolute
@@ -84,7 +82,7 @@ func (m MaxUnknown) Limit(total int) int {
 	return (total*m.Percent + 99) / 100
 }
 
-// String returns the form that an administrator writes.
+// String returns the form used in the configuration.
 func (m MaxUnknown) String() string {
 	if m.IsPercent {
 		return strconv.Itoa(m.Percent) + "%"

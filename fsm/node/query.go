@@ -11,11 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Observed reports whether the node's facts are known. They are not for a node
-// that EKCO knows only from an adopted action.
+// Observed reports whether the node's facts are known. They are not if it is known only from an adopted action.
 func (n *Node) Observed() bool { return n.FactsSeq != 0 }
 
-// lastFacts returns a copy of what was last observed, or nil.
+// lastFacts returns a copy of the last facts, or nil.
 func (n *Node) lastFacts() *journal.NodeFacts {
 	if !n.Observed() {
 		return nil
@@ -25,51 +24,49 @@ func (n *Node) lastFacts() *journal.NodeFacts {
 	return &facts
 }
 
-// Present reports whether the Node object exists, as far as EKCO knows. A node
-// is not present once its purge is done, even before it is seen to go.
+// Present reports whether the Node object exists, as far as EKCO knows. After its purge a node is not present, even if
+// EKCO has not yet seen it disappear.
 func (n *Node) Present() bool {
 	return n.Observed() && n.GoneAt.IsZero() && n.State != Purged && !n.purged()
 }
 
-// Ready reports whether the node is present and ready as kURL counts it.
+// Ready reports whether the node is present and ready by kURL's definition.
 func (n *Node) Ready() bool { return n.Present() && n.Facts.Ready() }
 
 // Unreachable reports whether the node is present and has the unreachable
 // taint.
 func (n *Node) Unreachable() bool { return !n.UnreachableSince.IsZero() && n.Present() }
 
-// Lost reports whether the node is unreachable by its last facts, so that pods may
-// be stuck on it.
+// Lost reports whether the node is unreachable by its last facts, so that pods may be stuck on it.
 func (n *Node) Lost() bool {
 	_, unreachable := n.Facts.Unreachable()
 	return unreachable
 }
 
-// mayAnswer reports whether the node is present and may be reachable now. Of one
-// that flaps nobody knows.
+// mayAnswer reports whether the node is present and may be reachable now. A flapping node may be.
 func (n *Node) mayAnswer() bool {
 	return n.Present() && (n.UnreachableSince.IsZero() || n.Facts.Flapping)
 }
 
-// mayBeReady reports whether the node is ready, or may be.
+// mayBeReady reports whether the node is ready, or flapping.
 func (n *Node) mayBeReady() bool { return n.Ready() || n.Present() && n.Facts.Flapping }
 
-// Hostname returns what the node's machine calls itself, "" where that is not known.
+// Hostname returns the machine's own hostname, "" if unknown.
 func (n *Node) Hostname() string { return n.Facts.Hostname }
 
-// Labelled returns the value of a label of which facts are kept.
+// Labelled returns the value of a label, if the facts include that label.
 func (n *Node) Labelled(label string) (value string, has bool) {
 	value, has = n.Facts.Labels[label]
 	return value, has
 }
 
-// finished reports whether the machine has come to an end.
+// finished reports whether the machine has reached an end.
 func (n *Node) finished() bool { return n.State == Purged || n.State == Gone }
 
 // of returns the thing as a node.
 func of(t *fsm.Thing) *Node { return t.Data.(*Node) }
 
-// Of returns the node of the UID, or nil.
+// Of returns the node with this UID, or nil.
 func Of(s *fsm.State, uid string) *Node {
 	t := s.Things[uid]
 	if t == nil || t.Machine() != Machine {
@@ -89,8 +86,8 @@ func All(s *fsm.State) iter.Seq[*Node] {
 	}
 }
 
-// ByName returns the machines of that name: the present one first, then
-// the ones with an open action, then the others, the last seen first.
+// ByName returns the machines with that name: the present one first, then those with an open action, then the others,
+// the last seen first.
 func ByName(s *fsm.State, name string) []*Node {
 	var nodes []*Node
 	for _, uid := range s.Named(Machine, name) {
@@ -113,14 +110,13 @@ func ByName(s *fsm.State, name string) []*Node {
 	return nodes
 }
 
-// Known returns copies of all node machines, by name. They share nothing
-// with the state that the fold changes.
+// Known returns copies of all nodes, by name. They share nothing with the state.
 func Known(s *fsm.State) []Node {
 	nodes := make([]Node, 0, len(s.Things))
 	for n := range All(s) {
 		clone, thing := *n, *n.Thing
 		thing.Data, thing.Last, thing.Contests = nil, maps.Clone(thing.Last), maps.Clone(thing.Contests)
-		thing.Vain = maps.Clone(thing.Vain)
+		thing.Failed = maps.Clone(thing.Failed)
 		clone.Thing = &thing
 		clone.Outlived = slices.Clone(n.Outlived)
 		clone.Pods = make(map[string]*Pod, len(n.Pods))
@@ -134,8 +130,8 @@ func Known(s *fsm.State) []Node {
 	return nodes
 }
 
-// openClearOf returns the open clear-node that was asked to free the pod. It
-// matters when the action was adopted before the pod was seen.
+// openClearOf returns the open clear-node that is to free the pod. This matters if the action was adopted before EKCO
+// saw the pod.
 func openClearOf(s *fsm.State, nodeUID, podUID string) string {
 	found := ""
 	for id, rec := range s.Actions {

@@ -14,8 +14,7 @@ const (
 	RuleReadyMinimums = "ReadyMinimums"
 	// RuleTriedBefore: a purge of the node ended as a dry run or was cancelled.
 	RuleTriedBefore = "TriedBefore"
-	// RuleReplaced is why a person's request is refused: the name belongs to another
-	// node than the one that was shown.
+	// RuleReplaced refuses a person's request if the name belongs to another node than the one that the person saw.
 	RuleReplaced = fsm.RuleReplaced
 )
 
@@ -23,7 +22,7 @@ func rules() []fsm.Rule {
 	return []fsm.Rule{
 		{
 			Name: RuleExcluded,
-			// Of a Node that is gone nobody can remove the label.
+			// Nobody can remove the label of a Node that is gone.
 			Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool {
 				n := of(t)
 				return n.Present() && n.Facts.Excluded
@@ -46,7 +45,7 @@ func rules() []fsm.Rule {
 			},
 			Lifted: func(w *fsm.World, _ *fsm.Thing, _ *fsm.ActionKind) string {
 				c := countsOf(w.State)
-				return goesOnWhen(c.unreachable-policyOf(w).MaxUnknown.Limit(c.total), "is back", "are back")
+				return continuesWhen(c.unreachable-policyOf(w).MaxUnknown.Limit(c.total), "is back", "are back")
 			},
 		},
 		{
@@ -62,7 +61,7 @@ func rules() []fsm.Rule {
 			},
 			Lifted: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
 				n := of(t)
-				return goesOnWhen(policyOf(w).minReady(n.Facts.Role)-countsOf(w.State).readyWithout(n), "is ready", "are ready")
+				return continuesWhen(policyOf(w).minReady(n.Facts.Role)-countsOf(w.State).readyWithout(n), "is ready", "are ready")
 			},
 		},
 		{
@@ -70,25 +69,25 @@ func rules() []fsm.Rule {
 			Refuses: func(w *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return purgeTried(w, of(t)) },
 			Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
 				last := of(t).lastPurge()
-				return fmt.Sprintf("%s ended as %s; EKCO purges the node automatically only after it was healthy in between, or at once with \"ekco purge-node %s\"",
+				return fmt.Sprintf("%s ended as %s; EKCO purges the node automatically only after it was healthy again; to purge it now: ekco purge-node %s",
 					last.Action, last.Outcome, t.Name)
 			},
 		},
 	}
 }
 
-// purgeTried reports whether EKCO must not purge the node by itself again: a
-// cancel was somebody's will, and for a dry run another one has nothing to show.
+// purgeTried reports whether EKCO must not purge the node automatically again: a person cancelled the purge, or it was
+// a dry run and another dry run would show nothing new.
 func purgeTried(w *fsm.World, n *Node) bool {
 	last := n.lastPurge()
-	return last != nil && !onlyPlayed(w, last.Outcome) &&
+	return last != nil && !onlyDryRun(w, last.Outcome) &&
 		(last.Outcome == journal.OutcomeDryRun || last.Outcome == journal.OutcomeCancelled)
 }
 
-// goesOnWhen says how many more nodes EKCO waits for.
-func goesOnWhen(more int, isSo, areSo string) string {
+// continuesWhen says for how many more nodes EKCO waits.
+func continuesWhen(more int, isSo, areSo string) string {
 	if more == 1 {
-		return "EKCO goes on when 1 more node " + isSo
+		return "EKCO continues when 1 more node " + isSo
 	}
-	return fmt.Sprintf("EKCO goes on when %d more nodes %s", more, areSo)
+	return fmt.Sprintf("EKCO continues when %d more nodes %s", more, areSo)
 }

@@ -23,21 +23,21 @@ func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "A node", OwnFacts: true,
 		About: "Its identity is the UID: a Node of the same name with another UID is another machine.\n" +
-			"A node that EKCO never saw has none; `traced:` and its name stand for it.",
+			"A node that EKCO never saw has `traced:` and its name instead.",
 		Initial: string(Healthy), Finals: []string{string(Purged)}, Over: fsm.Names(Purged, Gone),
 		Entrances: []fsm.Entrance{
 			{Event: eventAdopted, To: string(Unknown), When: "an action is adopted for a node that the journal does not know"},
 			{Event: eventTraced, To: string(Gone), When: "a person purges a node that EKCO never saw, and something is left of it"},
 		},
 		Transitions: []fsm.Transition{
-			{Event: eventLost, From: fsm.Names(Healthy, Gone), To: string(Unknown), When: "the node has the unreachable taint", Tells: toldLost},
-			{Event: eventClear, From: fsm.Names(Unknown, Cleared, Purging), To: string(Clearing), When: "a clear-node action is open", Tells: toldOpen("a clear-node action is open")},
-			{Event: eventCleared, From: fsm.Names(Clearing), To: string(Cleared), When: "no clear-node action is open and no terminating pod is left", Tells: toldOpen("no terminating pod is left")},
-			{Event: eventStopped, From: fsm.Names(Clearing, Purging), To: string(Unknown), When: "the action ended and the node stays as it was: dry run, cancelled, abandoned", Tells: toldStopped},
-			{Event: eventPurge, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Gone), To: string(Purging), When: "a purge-node action is open", Tells: toldOpen("a purge-node action is open")},
-			{Event: eventPurged, From: fsm.Names(Purging), To: string(Purged), When: "the purge is done", Tells: toldPurged},
-			{Event: eventReturned, From: fsm.Names(Unknown, Clearing, Cleared, Purging, Gone), To: string(Healthy), When: "the unreachable taint is gone, and no purge is past its point of no return", Tells: toldReturned},
-			{Event: eventGone, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Purging), To: string(Gone), When: "the Node object is gone and EKCO did not purge it", Tells: toldGone},
+			{Event: eventLost, From: fsm.Names(Healthy, Gone), To: string(Unknown), When: "the node has the unreachable taint", Tells: tellLost},
+			{Event: eventClear, From: fsm.Names(Unknown, Cleared, Purging), To: string(Clearing), When: "a clear-node action is open", Tells: tellOpen("a clear-node action is open")},
+			{Event: eventCleared, From: fsm.Names(Clearing), To: string(Cleared), When: "no clear-node action is open and no terminating pod is left", Tells: tellOpen("no terminating pod is left")},
+			{Event: eventStopped, From: fsm.Names(Clearing, Purging), To: string(Unknown), When: "the action ended and the node stays as it was: dry run, cancelled, abandoned", Tells: tellStopped},
+			{Event: eventPurge, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Gone), To: string(Purging), When: "a purge-node action is open", Tells: tellOpen("a purge-node action is open")},
+			{Event: eventPurged, From: fsm.Names(Purging), To: string(Purged), When: "the purge is done", Tells: tellPurged},
+			{Event: eventReturned, From: fsm.Names(Unknown, Clearing, Cleared, Purging, Gone), To: string(Healthy), When: "the unreachable taint is gone, and no purge is past its point of no return", Tells: tellReturned},
+			{Event: eventGone, From: fsm.Names(Healthy, Unknown, Clearing, Cleared, Purging), To: string(Gone), When: "the Node object is gone and EKCO did not purge it", Tells: tellGone},
 		},
 	}
 }

@@ -61,7 +61,7 @@ func TestANodeThatNobodyKnowsIsPurgedByItsTraces(t *testing.T) {
 	if err != nil || !again.AlreadyDone || len(again.Events) != 0 {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
-	for _, want := range []string{"w8 (which EKCO never saw) is purged already, since " + fsm.Stamp(n.Since), "no trace of it in Rook and Ceph or etcd; etcd could not be asked"} {
+	for _, want := range []string{"w8 (which EKCO never saw) was purged already, at " + fsm.Stamp(n.Since), "no trace of it in Rook and Ceph or etcd; etcd could not be asked"} {
 		if !strings.Contains(again.Message, want) {
 			t.Errorf("%q does not say %q", again.Message, want)
 		}
@@ -91,7 +91,7 @@ func TestAPurgedNameThatLeftTracesAgainIsPurgedAgain(t *testing.T) {
 			if again.AlreadyDone || again.Action == admission.Action {
 				t.Fatalf("asked again: %+v", again)
 			}
-			if !strings.Contains(again.Message, "is purged since ") || !strings.Contains(again.Message, "CRUSH host w8") {
+			if !strings.Contains(again.Message, "was purged at ") || !strings.Contains(again.Message, "CRUSH host w8") {
 				t.Errorf("message: %s", again.Message)
 			}
 			if n := Of(w.s, "traced:w8"); n == nil || n.State != Purging || n.lastPurge() != nil {
@@ -130,7 +130,7 @@ func TestAPurgedMachineThatIsMeantByItsUIDIsNotTraced(t *testing.T) {
 		t.Errorf("asked for by its uid: %+v", again)
 	}
 	request.UID = "another"
-	w.wantRefused(request, RuleReplaced, "look again")
+	w.wantRefused(request, RuleReplaced, "check it")
 }
 
 func TestTracesUnderAPurgedNameThatMayBeAnotherNodesStay(t *testing.T) {
@@ -152,7 +152,7 @@ func TestANameWithoutNodeAndTracesIsUnknown(t *testing.T) {
 	if !errors.Is(err, ErrUnknownNode) || len(admission.Events) != 0 || Of(w.s, "traced:w8") != nil {
 		t.Fatalf("got %+v, %v", admission, err)
 	}
-	for _, want := range []string{`unknown node "w8"`, "no trace of it was found in Rook and Ceph or etcd", "etcd could not be asked", "w1 or w7"} {
+	for _, want := range []string{`unknown node "w8"`, "found no trace of it in Rook and Ceph or etcd", "etcd could not be asked", "w1 or w7"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

@@ -88,7 +88,7 @@ func TestAnAbandonmentIsForgottenWhenTheNodeWasHealthyOrAnActionDidItsWork(t *te
 			w.abandon(w.open(journal.ActionClearNode, "w1"))
 			w.decide()
 			end(w)
-			if vain := w.node("w1").Vain; len(vain) > 0 {
+			if vain := w.node("w1").Failed; len(vain) > 0 {
 				t.Errorf("remembered is %+v", vain)
 			}
 		})
@@ -199,7 +199,7 @@ func TestAPersonsPurgeThatWasAbandonedKeepsEKCOFromNothing(t *testing.T) {
 	w := lostWithPods(t)
 	purge := w.mustAdmit(ask("w1")).Action
 	w.abandon(purge)
-	if vain := w.node("w1").Vain; vain != nil {
+	if vain := w.node("w1").Failed; vain != nil {
 		t.Errorf("remembered is %+v", vain)
 	}
 }

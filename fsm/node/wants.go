@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// wantsClear wants a clear-node with all pods that are due. An earlier one that is
-// still open, or an open or refused purge, does not stand in the way.
+// wantsClear wants a clear-node for all pods that are due. An open clear-node, or an open or refused purge, does not
+// prevent it.
 func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 	if len(n.Pods) == 0 {
 		return
@@ -22,7 +22,7 @@ func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 	}
 	due, next, nodeDue := false, time.Time{}, nodeDue(n, p)
 	for _, pod := range n.Pods {
-		if pod.Action != "" && !onlyPlayed(w, pod.Outcome) {
+		if pod.Action != "" && !onlyDryRun(w, pod.Outcome) {
 			continue
 		}
 		switch at := podDue(pod, nodeDue, p); {
@@ -40,17 +40,16 @@ func wantsClear(n *Node, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// onlyPlayed reports whether an outcome is that of a dry run, and this is none:
-// what was only tried on is then still to be done.
-func onlyPlayed(w *fsm.World, outcome journal.Outcome) bool {
+// onlyDryRun reports whether the outcome is that of a dry run and EKCO now acts for real, so that the work is still to
+// be done.
+func onlyDryRun(w *fsm.World, outcome journal.Outcome) bool {
 	return outcome == journal.OutcomeDryRun && !w.Policy.DryRun
 }
 
-// nodeDue returns when the node is lost for long enough for its pods to be freed.
+// nodeDue returns when the node has been lost for long enough to free its pods.
 func nodeDue(n *Node, p *Policy) time.Time { return n.UnreachableSince.Add(p.ClearAfter) }
 
-// podDue returns when the pod may be freed: its node must be lost for long
-// enough, and the pod's own time must be over.
+// podDue returns when the pod may be freed: its node must be lost for long enough, and the pod's own time must be over.
 func podDue(pod *Pod, nodeDue time.Time, p *Policy) time.Time {
 	podDue := pod.SeenAt.Add(time.Duration(pod.Grace) + p.PodGrace)
 	if podDue.After(nodeDue) {
@@ -63,7 +62,7 @@ func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 	p := policyOf(w)
 	due, nodeDue := make([]*Pod, 0, len(n.Pods)), nodeDue(n, p)
 	for _, pod := range n.Pods {
-		if (pod.Action == "" || onlyPlayed(w, pod.Outcome)) && !w.Now.Before(podDue(pod, nodeDue, p)) {
+		if (pod.Action == "" || onlyDryRun(w, pod.Outcome)) && !w.Now.Before(podDue(pod, nodeDue, p)) {
 			due = append(due, pod)
 		}
 	}
@@ -79,13 +78,13 @@ func requestClear(n *Node, w *fsm.World) (journal.ActionRequested, uint64) {
 		})
 	}
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("the node is unreachable since %s and %d of its pods are terminating for too long",
+		Reason: fmt.Sprintf("the node has been unreachable since %s and %d of its pods have been terminating for too long",
 			fsm.Stamp(n.UnreachableSince), len(due)),
 		Input: input,
 	}, cause
 }
 
-// wantsPurge wants a purge, of all such nodes the one first that is lost for longest.
+// wantsPurge wants a purge. The node that was lost first has the first turn.
 func wantsPurge(n *Node, w *fsm.World, want func(fsm.Want)) {
 	p := policyOf(w)
 	if !p.PurgeDeadNodes || slices.ContainsFunc(w.Open(n.Thing), isPurge) {
@@ -98,7 +97,7 @@ func isPurge(rec *journal.ActionRecord) bool { return rec.Kind == journal.Action
 
 func requestPurge(n *Node) (journal.ActionRequested, uint64) {
 	return journal.ActionRequested{
-		Reason: "the node is unreachable since " + fsm.Stamp(n.UnreachableSince),
+		Reason: "the node has been unreachable since " + fsm.Stamp(n.UnreachableSince),
 		Input:  journal.PurgeInput{Node: n.lastFacts()},
 	}, n.FactsSeq
 }

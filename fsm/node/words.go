@@ -9,8 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for nodes, for the pods on them, and for what is done to
-// them.
+// Words are the words for nodes, their pods, and the actions about them.
 var Words = words.Component{
 	Name:        "node",
 	APIVersions: map[string]string{"Node": "v1", "Pod": "v1"},
@@ -28,11 +27,11 @@ var Words = words.Component{
 		{
 			Type: journal.TypeNodeTraced, Tone: words.Doubtful,
 			Sentence: words.Of(func(e journal.Event, p *journal.NodeTraced) string {
-				return fmt.Sprintf("%s asked for %s, which EKCO never saw; what is left of it: %s",
+				return fmt.Sprintf("%s asked to purge %s, which EKCO never saw; what is left of it: %s",
 					e.Actor, words.Object(e.Subject), strings.Join(slices.Concat(p.Found, p.Doubts), "; "))
 			}),
 			Log: words.Of(func(e journal.Event, p *journal.NodeTraced) words.Line {
-				return words.Warn("asked for a node that EKCO never saw", "by", e.Actor, "found", p.Found, "doubts", p.Doubts)
+				return words.Warn("purge requested for a node that EKCO never saw", "by", e.Actor, "found", p.Found, "doubts", p.Doubts)
 			}),
 		},
 		{
@@ -45,7 +44,7 @@ var Words = words.Component{
 		},
 		{Type: journal.TypePodTerminating, Tone: words.Faint, Sentence: words.Of(terminating)},
 		{Type: journal.TypePodGone, Tone: words.Faint, Sentence: words.Of(func(e journal.Event, _ *journal.PodGone) string {
-			return fmt.Sprintf("%s on node %s is gone, or its node is back", words.Object(e.Subject), e.Subject.Node)
+			return fmt.Sprintf("EKCO no longer tracks %s on node %s: the pod is gone or the node is back", words.Object(e.Subject), e.Subject.Node)
 		})},
 	},
 }
@@ -87,11 +86,11 @@ func terminating(e journal.Event, p *journal.PodTerminating) string {
 	return fmt.Sprintf("%s on unreachable node %s is terminating (%s %s)", words.Object(e.Subject), e.Subject.Node, deadline, words.Stamp(p.DeletionTimestamp))
 }
 
-// observed says what was seen of a node.
+// observed describes what EKCO saw of a node.
 func observed(p *journal.NodeObserved) string {
 	text := "is " + condition(p.NodeFacts)
 	if p.Flapping {
-		text = "comes and goes; recorded again when it stays, or stays away" + exclusion(p.NodeFacts)
+		text = "is flapping; EKCO records it again when it is stable" + exclusion(p.NodeFacts)
 	}
 	if p.Flaps > 0 {
 		text += fmt.Sprintf(", after it was lost %d times", p.Flaps)
@@ -99,13 +98,13 @@ func observed(p *journal.NodeObserved) string {
 	return text
 }
 
-// condition says what a node's facts mean.
+// condition describes a node's facts.
 func condition(f journal.NodeFacts) string {
 	text := "ready"
 	switch {
 	case f.Ready():
 	case !slices.ContainsFunc(f.Taints, func(t journal.Taint) bool { return t.Key != journal.TaintUnschedulable }):
-		text = "cordoned: no new pods start on it" // Kubernetes calls it ready all the same
+		text = "cordoned: no new pods start on it" // Kubernetes still calls it ready
 	default:
 		var meanings []string
 		for _, taint := range f.Taints {
@@ -120,13 +119,13 @@ func condition(f journal.NodeFacts) string {
 
 func exclusion(f journal.NodeFacts) string {
 	if f.Excluded {
-		return "; excluded from EKCO's care by its label"
+		return "; excluded from EKCO's actions by its label"
 	}
 	return ""
 }
 
-// taintMeaning says what the taints of a key mean. Kubernetes sets those of one
-// loss one after the other, so their effects tell the observations apart.
+// taintMeaning describes the taints with a key. After one loss Kubernetes sets several, one after the other, and their
+// effects distinguish the observations.
 func taintMeaning(key string, f journal.NodeFacts) string {
 	var effects []string
 	for _, taint := range f.Taints {

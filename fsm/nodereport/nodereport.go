@@ -1,5 +1,5 @@
-// Package nodereport is what EKCO decides about reports of nodes: that only a person asks for
-// them. They are about things of the machine of nodes, and have none of their own.
+// Package nodereport decides about reports of nodes: only a person requests them. They are about things of the node
+// machine, and have no machine of their own.
 package nodereport
 
 import (
@@ -8,18 +8,18 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Name is the component's, by which the history of reports is found.
+// Name is the component's name in the history.
 const Name = "node-report"
 
-// Capability returns the kind of action. It obeys no rule of policy but what all do: it changes
-// nothing on its node, and is asked for when something is wrong.
+// Capability returns the kind of action. It obeys only the rules of every kind: it changes nothing on its node, and
+// people request it when something is wrong.
 func Capability() fsm.Capability {
 	return fsm.Capability{Kinds: []fsm.ActionKind{{
 		Name: journal.ActionReportNode, Verb: "report", Machine: "node", Manual: true,
 	}}}
 }
 
-// Words are how its events read.
+// Words are the words for its events.
 var Words = words.Component{
 	Name: Name, Machine: Name,
 	Actions: []words.Action{{Kind: journal.ActionReportNode, Verb: "report on", Noun: "node"}},

@@ -9,10 +9,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// among adds to what is changed of a thing which hosts the CRUSH map has: when these are others, a
-// change that was made before is wished for again though nobody undid it.
-func among(about string, w *fsm.World) string {
-	ceph := one(w, journal.RookCeph)
+// withHosts adds to the key of a change which hosts the CRUSH map has: with other hosts, EKCO makes an earlier change
+// again although no other program undid it.
+func withHosts(about string, w *fsm.World) string {
+	ceph := find(w, journal.RookCeph)
 	if ceph == nil {
 		return about
 	}
@@ -21,7 +21,7 @@ func among(about string, w *fsm.World) string {
 
 const sinceHosts = "@"
 
-// forgetContests drops what became of changes that were made among other hosts than this one was.
+// forgetContests drops the contests of changes that were made with other hosts than this action's.
 func forgetContests(t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Request.Change == nil {
 		return

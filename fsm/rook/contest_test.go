@@ -29,7 +29,7 @@ func TestAHostThatComesAndGoesIsNobodysFight(t *testing.T) {
 		w.Observe(Machine, pool, copiesAt(2*i+2, 3))
 		w.Pass(time.Minute)
 		w.crush(2, "b.local", "a.local") // Ceph names them in any order
-		w.Pass(settles)
+		w.Pass(lowerDelay)
 		rec, _ = w.wants(pool, journal.ActionLowerCopies)
 		w.made(rec, copiesAt(2*i+3, 2), journal.OutcomeDone)
 		w.Observe(Machine, pool, copiesAt(2*i+3, 2))
@@ -84,7 +84,7 @@ func TestTheMgrsPoolFollowsAHostThatComesAndGoes(t *testing.T) {
 		looks(2, "a", "b", "c")
 		w.sets("size of pool device_health_metrics 3")
 		looks(3, "a", "b")
-		w.Pass(settles)
+		w.Pass(lowerDelay)
 		w.sets("size of pool device_health_metrics 2")
 	}
 }

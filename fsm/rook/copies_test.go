@@ -119,7 +119,7 @@ func TestANumberThatSomebodyElseSetEndsWhatHasNotBegun(t *testing.T) {
 	w := newWorld(t, limits)
 	w.cluster(asks(1, lists(), has(3, 2)))
 	w.hosts(2)
-	for size, why := range map[int]string{2: "nothing is left to change", 3: "somebody else changed it: replicated.size is 3 now"} {
+	for size, why := range map[int]string{2: "nothing is left to change", 3: "another client changed it: replicated.size is 3 now"} {
 		w.pools(pool, 1, map[string]int{poolSize: 1})
 		w.wants(pool, journal.ActionRaiseCopies)
 		w.pools(pool, 2, map[string]int{poolSize: size})
@@ -269,7 +269,7 @@ func TestAPoolWithANameOfItsOwnIsKnownByIt(t *testing.T) {
 	w.Observe(Machine, shared, named)
 	w.says(shared, "dataPools.0.replicated.size: Rook is asked for 3")
 	w.crushOf(2, pools, "a", "b")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	_, change := w.wants(shared, journal.ActionLowerCopies)
 	if change.Names[dataSize] != "rook-shared-fs-fast" {
 		t.Errorf("asked for is %+v", change)
@@ -287,7 +287,7 @@ func TestAPoolWithANameOfItsOwnIsKnownByIt(t *testing.T) {
 	pools[1].Size = 4
 	w.crushOf(3, pools, "a", "b", "c")
 	w.Decide()
-	if rec := w.S.Actions[rec.ID]; rec == nil || rec.Cancelling == nil || !strings.Contains(rec.Cancelling.Reason, "Ceph keeps pool rook-shared-fs-fast in 4 copies") {
+	if rec := w.S.Actions[rec.ID]; rec == nil || rec.Cancelling == nil || !strings.Contains(rec.Cancelling.Reason, "Ceph keeps 4 copies of pool rook-shared-fs-fast") {
 		t.Errorf("it goes on: %+v", rec)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// From so many hosts on there are so many monitors and managers, and never fewer again.
+// The number of monitors and managers that EKCO sets once there are so many hosts. It never lowers them.
 const (
 	hostsForMons, mons = 3, 3
 	hostsForMgrs, mgrs = 2, 2
@@ -23,7 +23,7 @@ func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if len(change.Numbers) == 0 {
 		return wish{}, false
 	}
-	_, seen := saidByCeph(w)
+	_, seen := cephFacts(w)
 	change.Hosts = hostsForMgrs
 	if _, ofMons := change.Numbers[journal.RookMons]; ofMons {
 		change.Hosts = hostsForMons
@@ -35,7 +35,7 @@ func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}, true
 }
 
-// daemons returns how many there shall be at least with so many hosts; zero for any number.
+// daemons returns how many there must be at least with so many hosts; zero if any number is right.
 func daemons(place string, hosts int) int {
 	switch {
 	case place == journal.RookMons && hosts >= hostsForMons:

@@ -22,31 +22,31 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return append(lines, waits(t, w)...)
 }
 
-// cephDetails says what Ceph has.
+// cephDetails describes Ceph.
 func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
-	lines := []string{"hosts with OSDs that are up and in: " + some(facts.Hosts)}
-	said := facts.Ceph
-	if said == nil {
+	lines := []string{"hosts with OSDs that are up and in: " + listNames(facts.Hosts)}
+	reported := facts.Ceph
+	if reported == nil {
 		return lines
 	}
-	if idle := without(said.Occupied, facts.Hosts); len(idle) > 0 {
-		lines = append(lines, "hosts with OSDs of which none is up and in: "+some(idle))
+	if idle := without(reported.Occupied, facts.Hosts); len(idle) > 0 {
+		lines = append(lines, "hosts whose OSDs are all down or out: "+listNames(idle))
 	}
-	if said.Version != "" {
-		lines = append(lines, "Ceph "+said.Version)
+	if reported.Version != "" {
+		lines = append(lines, "Ceph "+reported.Version)
 	}
-	lines = append(lines, health(said))
-	for _, pool := range said.Pools {
+	lines = append(lines, health(reported))
+	for _, pool := range reported.Pools {
 		line := fmt.Sprintf("pool %s keeps %s and serves with %d", pool.Name, copies(pool.Size), pool.MinSize)
-		if shall := poolsOf(w, facts).wanted(pool); shall != pool.Size {
-			line += fmt.Sprintf(", EKCO wants %s", copies(shall))
+		if target := poolsOf(w, facts).wanted(pool); target != pool.Size {
+			line += fmt.Sprintf(", EKCO wants %s", copies(target))
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// clusterDetails says which nodes Ceph may use, and which of them it does not.
+// clusterDetails says which nodes Ceph may use, and which of them have no OSD.
 func clusterDetails(facts journal.RookFacts, w *fsm.World) (lines []string) {
 	if facts.Version != "" {
 		lines = append(lines, "Rook "+facts.Version)
@@ -56,19 +56,19 @@ func clusterDetails(facts journal.RookFacts, w *fsm.World) (lines []string) {
 	}
 	lines = append(lines, stored(facts.Storage))
 	if without := withoutOSD(facts.Storage, w); len(without) > 0 {
-		lines = append(lines, "listed, and without an OSD: "+some(without)+" (it takes a disk that Rook may use, and some minutes)")
+		lines = append(lines, "listed, but without an OSD: "+listNames(without)+" (Rook needs a free disk there, and some minutes)")
 	}
 	return lines
 }
 
-// withoutOSD returns the nodes that are listed and have no OSD; none if nobody knows.
+// withoutOSD returns the listed nodes without an OSD, or nil if Ceph has not reported.
 func withoutOSD(storage *journal.RookStorage, w *fsm.World) (names []string) {
-	said, _ := saidByCeph(w)
-	if said == nil || storage.AllNodes {
+	reported, _ := cephFacts(w)
+	if reported == nil || storage.AllNodes {
 		return nil
 	}
 	occupied := map[string]bool{}
-	for _, host := range said.Occupied {
+	for _, host := range reported.Occupied {
 		occupied[journal.CrushName(host)] = true
 	}
 	for _, name := range storage.Nodes {
@@ -79,32 +79,32 @@ func withoutOSD(storage *journal.RookStorage, w *fsm.World) (names []string) {
 	return names
 }
 
-// numberDetails says of each number what Rook is asked for, what Ceph has, and what it shall be.
+// numberDetails gives each number's value in the resource, in Ceph, and its target.
 func numberDetails(t *fsm.Thing, w *fsm.World) (lines []string) {
-	said, _ := saidByCeph(w)
+	reported, _ := cephFacts(w)
 	now := of(t).Now()
 	for _, place := range slices.Sorted(maps.Keys(now.Numbers)) {
 		line := fmt.Sprintf("%s: Rook is asked for %d", journal.RookNumberName(place), now.Numbers[place])
 		if now.Numbers[place] == 0 {
-			line = journal.RookNumberName(place) + ": not set, and Rook has one"
+			line = journal.RookNumberName(place) + ": not set, so Rook uses 1"
 		}
-		for _, pool := range madeOf(said, t.Subject, now.Names, place) {
+		for _, pool := range madeOf(reported, t.Subject, now.Names, place) {
 			if pool.Size != now.Numbers[place] {
-				line += fmt.Sprintf(", Ceph keeps %s in %s", pool.Name, copies(pool.Size))
+				line += fmt.Sprintf(", Ceph keeps %s of %s", copies(pool.Size), pool.Name)
 			}
 		}
-		if shall := shallBe(t, place, w); shall != now.Numbers[place] {
-			line += fmt.Sprintf(", EKCO wants %d", shall)
+		if target := numberTarget(t, place, w); target != now.Numbers[place] {
+			line += fmt.Sprintf(", EKCO wants %d", target)
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// shallBe returns what EKCO wants a number to be, which is what it is where nothing is wanted.
-func shallBe(t *fsm.Thing, place string, w *fsm.World) int {
+// numberTarget returns the number that EKCO wants, which is the present one if it wants no change.
+func numberTarget(t *fsm.Thing, place string, w *fsm.World) int {
 	now := of(t).Now().Numbers[place]
-	shall, known := wanted(t, place, w)
+	target, known := wanted(t, place, w)
 	if !known {
 		return now
 	}
@@ -114,26 +114,25 @@ func shallBe(t *fsm.Thing, place string, w *fsm.World) int {
 	if leftAlone(t, place, w) {
 		return now
 	}
-	return max(now, shall)
+	return max(now, target)
 }
 
-// leftAlone reports whether Ceph keeps a pool of the number in more copies than Rook would be asked
-// for, so that nothing is asked for.
+// leftAlone reports whether EKCO leaves a number alone because Ceph keeps one of its pools in more copies than EKCO
+// would set.
 func leftAlone(t *fsm.Thing, place string, w *fsm.World) bool {
-	said, _ := saidByCeph(w)
+	reported, _ := cephFacts(w)
 	now := of(t).Now()
-	shall, known := wanted(t, place, w)
-	keeps, _ := most(said, t.Subject, now.Names, place)
-	return known && now.Numbers[place] < shall && shall < keeps
+	target, known := wanted(t, place, w)
+	keeps, _ := largestPool(reported, t.Subject, now.Names, place)
+	return known && now.Numbers[place] < target && target < keeps
 }
 
-// wanted returns what a number shall be at least by the hosts that there are, and whether anybody
-// knows.
-func wanted(t *fsm.Thing, place string, w *fsm.World) (shall int, known bool) {
+// wanted returns the minimum of a number for the present hosts, and whether it is known.
+func wanted(t *fsm.Thing, place string, w *fsm.World) (target int, known bool) {
 	count, known := hosts(w)
 	p := policyOf(w)
 	switch {
-	case !known || p.Off != "" || !looksAfter(w):
+	case !known || p.Off != "" || !manages(w):
 		return 0, false
 	case t.Kind == journal.RookCluster.Kind:
 		return daemons(place, count), true
@@ -141,7 +140,7 @@ func wanted(t *fsm.Thing, place string, w *fsm.World) (shall int, known bool) {
 	return p.copies(count), p.has(t.Subject)
 }
 
-// waits says why what is wished of the thing is not done.
+// waits returns why EKCO does not make the changes that it wants.
 func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
 	for _, asked := range wishes(t, w) {
 		if why := refused(t, asked, w); why != "" {
@@ -156,7 +155,7 @@ func waits(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return lines
 }
 
-// refused says why EKCO does not ask for what is wished of the thing, or "".
+// refused returns why EKCO does not request this change now, or "".
 func refused(t *fsm.Thing, asked wish, w *fsm.World) string {
 	for _, refusal := range w.Refusals {
 		about := w.Things[fsm.Key(refusal.Subject)] // nil for what is refused to all
@@ -166,7 +165,7 @@ func refused(t *fsm.Thing, asked wish, w *fsm.World) string {
 	}
 	due, _ := again(t, asked, w.Policy)
 	if due = later(due, asked.due); w.Now.Before(due) && !isOpen(t, asked.kind, w) {
-		return "EKCO asks for " + asked.to + " at " + fsm.Stamp(due) + " if it is wanted still"
+		return "EKCO sets " + asked.to + " at " + fsm.Stamp(due) + " if that is still needed"
 	}
 	return ""
 }
@@ -177,25 +176,25 @@ func (machine) Measures(t *fsm.Thing, w *fsm.World, tell func(fsm.Measure)) {
 		facts := of(t).Facts
 		tell(fsm.Measure{Name: "rook_storage_hosts", Help: "Hosts with OSDs that are up and in.", Value: float64(len(facts.Hosts))})
 		if facts.Ceph != nil {
-			tell(fsm.Measure{Name: "rook_ceph_health", Help: "Ceph's opinion of itself: 0 is HEALTH_OK, 1 HEALTH_WARN, 2 HEALTH_ERR.", Value: gravity(facts.Ceph.Health)})
+			tell(fsm.Measure{Name: "rook_ceph_health", Help: "Ceph's health: 0 is HEALTH_OK, 1 HEALTH_WARN, 2 HEALTH_ERR or unknown.", Value: healthValue(facts.Ceph.Health)})
 			for _, pool := range facts.Ceph.Pools {
 				tell(fsm.Measure{Name: "rook_pool_size_present", Help: "Copies that Ceph keeps of the data in a pool.", Label: "pool", Of: pool.Name, Value: float64(pool.Size)})
-				if shall, is := poolShallBe(pool, facts, w); is {
-					tell(fsm.Measure{Name: "rook_pool_size_wanted", Help: "Copies of the data in a pool that EKCO wants Ceph to keep.", Label: "pool", Of: pool.Name, Value: float64(shall)})
+				if target, is := poolTarget(pool, facts, w); is {
+					tell(fsm.Measure{Name: "rook_pool_size_wanted", Help: "Copies of the data in a pool that EKCO wants Ceph to keep.", Label: "pool", Of: pool.Name, Value: float64(target)})
 				}
 			}
 		}
 	}
 }
 
-// poolShallBe returns in how many copies EKCO wants Ceph to keep a pool: those that it sets by
-// command, or that Rook shall make of a custom resource; false for a pool that is neither's.
-func poolShallBe(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (shall int, is bool) {
+// poolTarget returns how many copies of a pool EKCO wants Ceph to keep, set by command or by Rook from a custom
+// resource; false for a pool that neither sets.
+func poolTarget(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (target int, is bool) {
 	if all := poolsOf(w, facts); all.sets(pool) {
 		return all.wanted(pool), true
 	}
 	for _, configured := range policyOf(w).Pools {
-		t := one(w, configured)
+		t := find(w, configured)
 		if t == nil {
 			continue
 		}
@@ -205,15 +204,15 @@ func poolShallBe(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (
 			case leftAlone(t, place, w):
 				return pool.Size, true
 			default:
-				return shallBe(t, place, w), true
+				return numberTarget(t, place, w), true
 			}
 		}
 	}
 	return 0, false
 }
 
-// gravity is how bad Ceph's health is; what is unknown is bad.
-func gravity(health string) float64 {
+// healthValue converts Ceph's health; an unknown one counts as bad.
+func healthValue(health string) float64 {
 	switch health {
 	case "HEALTH_OK":
 		return 0
@@ -223,7 +222,7 @@ func gravity(health string) float64 {
 	return 2
 }
 
-// without returns those of the names that are not among the others.
+// without returns the names that are not among the others.
 func without(names, others []string) []string {
 	known := map[string]bool{}
 	for _, name := range others {
@@ -232,16 +231,16 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return known[name] })
 }
 
-// mostNamed is how many names a line has at most.
-const mostNamed = 20
+// maxNames limits how many names a line has.
+const maxNames = 20
 
-// some lists the first of the names, and says how many more there are.
-func some(names []string) string {
+// listNames lists the first names, and how many more there are.
+func listNames(names []string) string {
 	switch {
 	case len(names) == 0:
 		return "none"
-	case len(names) > mostNamed:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
+	case len(names) > maxNames:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 	}
 	return strings.Join(names, ", ")
 }

@@ -28,16 +28,16 @@ func TestTheDetailsSayWhatThereIsWhatShallBeAndWhatWaits(t *testing.T) {
 	w.cluster(asks(1, lists("a", "b", "c"), has(1, 2)))
 	w.pools(pool, 1, map[string]int{poolSize: 2})
 	w.hosts(3, keeps("device_health_metrics", 1), keeps("replicapool", 1), warns("OSD_NEARFULL"), occupies("a-local", "h0", "h1", "h2"))
-	w.says(ceph, "hosts with OSDs that are up and in: h0, h1, h2", "hosts with OSDs of which none is up and in: a-local", "Ceph 16.2.15 pacific",
+	w.says(ceph, "hosts with OSDs that are up and in: h0, h1, h2", "hosts whose OSDs are all down or out: a-local", "Ceph 16.2.15 pacific",
 		"it is HEALTH_WARN (OSD_NEARFULL)", "pool device_health_metrics keeps 1 copy and serves with 1, EKCO wants 3 copies", "pool replicapool keeps 1 copy and serves with 1",
-		"waits: Ceph says that it is short of room (OSD_NEARFULL), and more copies would take more of it; EKCO goes on when Ceph has room again: add disks, or delete data")
-	w.says(pool, "replicated.size: Rook is asked for 2, Ceph keeps replicapool in 1 copy, EKCO wants 3",
-		"waits: Ceph says that it is short of room (OSD_NEARFULL), and more copies would take more of it; EKCO goes on when Ceph has room again: add disks, or delete data")
+		"waits: Ceph reports too little free space (OSD_NEARFULL), and more copies need more; EKCO continues when Ceph has space again: add disks, or delete data")
+	w.says(pool, "replicated.size: Rook is asked for 2, Ceph keeps 1 copy of replicapool, EKCO wants 3",
+		"waits: Ceph reports too little free space (OSD_NEARFULL), and more copies need more; EKCO continues when Ceph has space again: add disks, or delete data")
 	w.says(cephCluster, "Rook v1.10.0", "storage on a.local, b.local, c.local",
-		"listed, and without an OSD: b.local, c.local (it takes a disk that Rook may use, and some minutes)",
+		"listed, but without an OSD: b.local, c.local (Rook needs a free disk there, and some minutes)",
 		"mgr.count: Rook is asked for 2", "mon.count: Rook is asked for 1, EKCO wants 3")
 	w.P = fsm.Policy{} // nobody works on the journal
-	if got := w.S.Things[pool.UID].Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(got, []string{"replicated.size: Rook is asked for 2, Ceph keeps replicapool in 1 copy"}) {
+	if got := w.S.Things[pool.UID].Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(got, []string{"replicated.size: Rook is asked for 2, Ceph keeps 1 copy of replicapool"}) {
 		t.Errorf("of the pool is said %q", got)
 	}
 }
@@ -58,7 +58,7 @@ func TestWhatCephKeepsMoreOfThanRookWouldBeAskedForIsNotWanted(t *testing.T) {
 	w.hosts(3, keeps("replicapool", 4))
 	w.pools(pool, 1, map[string]int{poolSize: 1})
 	w.quiet(pool)
-	if lines := w.details(pool); !slices.Equal(lines, []string{"replicated.size: Rook is asked for 1, Ceph keeps replicapool in 4 copies"}) {
+	if lines := w.details(pool); !slices.Equal(lines, []string{"replicated.size: Rook is asked for 1, Ceph keeps 4 copies of replicapool"}) {
 		t.Errorf("it says %q", lines)
 	}
 	for _, want := range []float64{4, 3} {
@@ -102,7 +102,7 @@ func TestWhatAPurgeKeepsWaitingIsBehindAndSaysSo(t *testing.T) {
 	w.pools(pool, 1, map[string]int{poolSize: 1})
 	purge := w.purge("b")
 	w.hosts(2, keeps("device_health_metrics", 1), keeps("replicapool", 1))
-	const waits = "waits: node b is being purged, and until it is gone nobody knows how many hosts there will be; EKCO goes on when the purge has ended"
+	const waits = "waits: node b is being purged, and EKCO knows how many hosts remain only after that; EKCO continues when the purge has ended"
 	for _, of := range []journal.Subject{pool, cephCluster, ceph} {
 		w.quiet(of)
 		if lines := w.details(of); w.state(of) != Behind || !slices.Contains(lines, waits) {

@@ -1,3 +1,3 @@
-// Package rook is the machine of Rook's storage: EKCO lets Ceph use the nodes that join, has
-// it keep data in more copies as there are hosts for them, and makes its daemons redundant.
+// Package rook is the machine of Rook's storage: EKCO lets Ceph use new nodes, raises the number of copies as the
+// number of hosts grows, and makes Ceph's daemons redundant.
 package rook

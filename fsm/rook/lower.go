@@ -13,32 +13,32 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// settles is how long a host must be gone before copies are lowered for it. Until then the pool
-// shows that it is not as it shall be, and whoever replaces the host may be done.
-const settles = 30 * time.Second
+// lowerDelay is how long a host must be gone before EKCO lowers copies. Until then the state shows the difference, and
+// a person who replaces the host may finish.
+const lowerDelay = 30 * time.Second
 
-// leftKept is how many hosts that are gone are remembered, the newest.
-const leftKept = 64
+// maxLeft is how many gone hosts are remembered, the newest.
+const maxLeft = 64
 
-// left is a host that the CRUSH map had, and has no more.
-type left struct {
+// leftHost is a host that has left the CRUSH map.
+type leftHost struct {
 	Host string `json:"host"`
-	// Seq is the event that told of it, At when EKCO saw it.
+	// Seq is the event that reported it, At when EKCO saw it.
 	Seq uint64    `json:"seq"`
 	At  time.Time `json:"at"`
 }
 
-// held is a number as it was observed, and the event since which it is that.
-type held struct {
+// heldNumber is an observed number, and the event since which it has that value.
+type heldNumber struct {
 	Number int    `json:"number"`
 	Seq    uint64 `json:"seq"`
 }
 
-// Observed also keeps which hosts have left the CRUSH map, and since when each number is what it
-// is: fewer copies are only asked for of what was so large when the host was still there.
+// Observed also notes which hosts have left the CRUSH map, and since when each number has its value: EKCO lowers only a
+// number that was so large while the host was still there.
 func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	r := of(t)
-	before := crushOf(r.Facts)
+	before := crushHosts(r.Facts)
 	if err := m.Objects.Observed(t, e, facts); err != nil {
 		return err
 	}
@@ -47,31 +47,29 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	return nil
 }
 
-// leave compares the CRUSH map with what it was. Of events that did not tell of it nobody knows
-// who has left.
+// leave compares the CRUSH map with the former one. Events without a CRUSH map do not show which hosts left.
 func (r *Resource) leave(before []string, e journal.Event) {
-	now := crushOf(r.Facts)
+	now := crushHosts(r.Facts)
 	if len(without(now, before)) > 0 || len(without(before, now)) > 0 {
 		r.Crush = e.Seq
 	}
-	r.Left = slices.DeleteFunc(r.Left, func(l left) bool { return slices.Contains(now, l.Host) })
+	r.Left = slices.DeleteFunc(r.Left, func(l leftHost) bool { return slices.Contains(now, l.Host) })
 	for _, host := range before {
 		if !slices.Contains(now, host) {
-			r.Left = append(r.Left, left{Host: host, Seq: e.Seq, At: e.Time})
+			r.Left = append(r.Left, leftHost{Host: host, Seq: e.Seq, At: e.Time})
 		}
 	}
-	r.Left = r.Left[max(0, len(r.Left)-leftKept):]
+	r.Left = r.Left[max(0, len(r.Left)-maxLeft):]
 }
 
-// hold keeps the numbers that have changed. What EKCO has lowered in part is held since it was
-// more.
+// hold notes the numbers that have changed. A number that EKCO lowered in part counts as old as before.
 func (r *Resource) hold(e journal.Event) {
-	holds := make(map[string]held, len(r.Facts.Numbers))
+	holds := make(map[string]heldNumber, len(r.Facts.Numbers))
 	for place, number := range r.Facts.Numbers {
 		if holds[place] = r.Held[place]; r.Held[place].Number == number {
 			continue
 		}
-		holds[place] = held{Number: number, Seq: e.Seq}
+		holds[place] = heldNumber{Number: number, Seq: e.Seq}
 		if r.Partly[place].Number == number {
 			holds[place] = r.Partly[place]
 		}
@@ -88,18 +86,18 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	}
 	r := of(t)
 	if r.Partly == nil {
-		r.Partly = map[string]held{}
+		r.Partly = map[string]heldNumber{}
 	}
 	for place, number := range change.Numbers {
-		r.Partly[place] = held{Number: number.To, Seq: r.Held[place].Seq}
+		r.Partly[place] = heldNumber{Number: number.To, Seq: r.Held[place].Seq}
 	}
 }
 
-// notLowered forgets what an action was to lower in part, and has not.
+// notLowered forgets what an action was to lower in part but did not.
 func (r *Resource) notLowered(rec *journal.ActionRecord) {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
 	if err == nil && change.Partly && !r.Made[rec.Kind] {
-		maps.DeleteFunc(r.Partly, func(place string, _ held) bool { _, is := change.Numbers[place]; return is })
+		maps.DeleteFunc(r.Partly, func(place string, _ heldNumber) bool { _, is := change.Numbers[place]; return is })
 	}
 }
 
@@ -110,23 +108,21 @@ func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// returns is how long a host that has left the CRUSH map may take to come back as long as its Node
-// is there: whoever replaces its disks, or installs it anew, keeps the copies until then.
-const returns = 24 * time.Hour
+// returnTimeout is how long EKCO waits for a host that has left the CRUSH map to return while its Node exists: copies
+// stay while a person replaces its disks or reinstalls it.
+const returnTimeout = 24 * time.Hour
 
-// wishFewer asks that a pool has no more copies than there are hosts left for them, once a host
-// is gone for good: out of the CRUSH map, and with no Node of its name. One number at a time,
-// and only one that was so large when the host was still there: what somebody has set since is
-// meant. A pool that Ceph does not have under the name that Rook gives it is left alone, and so is
-// one whose copies may share a host: the lowering could not begin, and would keep all others
-// waiting. It never asks for fewer copies than the CRUSH map has hosts, up or not, so that
-// [wishCopies] never asks for more at the same time. A number that waits for a host that may come
-// back comes after those that need not.
+// wishFewer asks that a pool has no more copies than hosts remain, once a host is gone for good: out of the CRUSH map,
+// and without a Node of its name. It lowers one number at a time, and only one that was so large while the host was
+// still there: a person who set it since meant it. It leaves alone a pool that Ceph does not have under Rook's name for
+// it, or whose copies may share a host: that action could not begin, and would keep all others waiting. It never goes
+// below the number of hosts in the CRUSH map, running or not, so that it never conflicts with [wishCopies]. Numbers
+// that wait for a host to return come last.
 func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {
 	for _, place := range placesOf(of(t).Now().Numbers) {
 		asked, asks := wishFewerAt(t, place, w)
 		switch {
-		case asks && len(asked.kept) == 0:
+		case asks && len(asked.awaited) == 0:
 			return asked, true
 		case asks && !is:
 			waiting, is = asked, true
@@ -135,20 +131,20 @@ func wishFewer(t *fsm.Thing, w *fsm.World) (waiting wish, is bool) {
 	return waiting, is
 }
 
-// wishFewerAt is [wishFewer] for the number at the place.
+// wishFewerAt is [wishFewer] for one number.
 func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	p := policyOf(w)
-	ceph := one(w, journal.RookCeph)
+	ceph := find(w, journal.RookCeph)
 	if ceph == nil || !p.has(t.Subject) {
 		return wish{}, false
 	}
-	hosts := len(crushOf(of(ceph).Facts))
-	if hosts == 0 || !eachOnAHost(madeOf(of(ceph).Facts.Ceph, t.Subject, of(t).Now().Names, place)) {
-		return wish{}, false // no host less keeps it from having its copies, or nobody knows
+	hosts := len(crushHosts(of(ceph).Facts))
+	if hosts == 0 || !hasCopyPerHost(madeOf(of(ceph).Facts.Ceph, t.Subject, of(t).Now().Names, place)) {
+		return wish{}, false // losing a host does not affect its copies, or that is unknown
 	}
 	now := of(t).Now().Numbers[place]
 	gone, since, back := goneSince(of(ceph).Left, of(t).heldSince(place), w)
-	to := max(p.MinCopies, hosts, least(of(t).Now(), place))
+	to := max(p.MinCopies, hosts, minNumber(of(t).Now(), place))
 	if len(gone) == 0 || to >= now {
 		return wish{}, false
 	}
@@ -159,15 +155,14 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	change := journal.RookChange{Numbers: map[string]journal.RookNumber{place: {From: now, To: to}}, Gone: gone, Partly: partly, ByCommand: isOld(w)}
 	change.Names = namesAt(of(t).Now().Names, change.Numbers)
 	return wish{
-		kind: journal.ActionLowerCopies, change: change, due: since.Add(settles), kept: back,
+		kind: journal.ActionLowerCopies, change: change, due: since.Add(lowerDelay), awaited: back,
 		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it should have %s, and has %s", hostsGone(gone), words.Count(hosts, "host"), change.To(), change.From()),
-		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), about: among(place, w),
+		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), about: withHosts(place, w),
 	}, true
 }
 
-// eachOnAHost reports whether it is known of a number's pools that each of their copies is on
-// another host, whichever.
-func eachOnAHost(pools []journal.CephPool) bool {
+// hasCopyPerHost reports whether each of the pools is known to put every copy on another host, any host.
+func hasCopyPerHost(pools []journal.CephPool) bool {
 	other := func(pool journal.CephPool) bool { return pool.Bound || pool.OnOSDs }
 	return len(pools) > 0 && !slices.ContainsFunc(pools, other)
 }
@@ -181,8 +176,8 @@ func placesOf(numbers map[string]int) []string {
 	return places
 }
 
-// heldSince returns the event since which the number is what it is now; the highest there is if
-// what is known of it was not observed yet.
+// heldSince returns the event since which the number has its value; the highest number there is if EKCO has not
+// observed that value yet.
 func (r *Resource) heldSince(place string) uint64 {
 	if held, known := r.Held[place]; known && held.Number == r.Now().Numbers[place] {
 		return held.Seq
@@ -190,13 +185,13 @@ func (r *Resource) heldSince(place string) uint64 {
 	return ^uint64(0)
 }
 
-// goneSince returns the hosts that have left the CRUSH map after the event and are gone for good,
-// since when, and which others have left it and may come back.
-func goneSince(all []left, after uint64, w *fsm.World) (gone []string, since time.Time, back []left) {
-	there := hostsOfNodes(w)
+// goneSince returns the hosts that have left the CRUSH map after the event and are gone for good, since when, and which
+// other hosts have left it but may come back.
+func goneSince(all []leftHost, after uint64, w *fsm.World) (gone []string, since time.Time, back []leftHost) {
+	there := nodesByHost(w)
 	for _, l := range all {
 		switch node := there[l.Host]; {
-		case node != nil && l.returns(node, w):
+		case node != nil && l.mayReturn(node, w):
 			back = append(back, l)
 		case node == nil && l.Seq > after:
 			gone = append(gone, l.Host)
@@ -206,39 +201,38 @@ func goneSince(all []left, after uint64, w *fsm.World) (gone []string, since tim
 	return gone, since, back
 }
 
-// returns reports whether the host whose Node is there may come back: not so long after it has
-// left, and as one that Ceph may use.
-func (l left) returns(node *fsm.Thing, w *fsm.World) bool {
-	return w.Now.Before(l.At.Add(returns)) && mayStore(node, w)
+// mayReturn reports whether the host, whose Node exists, may come back: it left recently, and Ceph may use it.
+func (l leftHost) mayReturn(node *fsm.Thing, w *fsm.World) bool {
+	return w.Now.Before(l.At.Add(returnTimeout)) && mayStore(node, w)
 }
 
-// mayStore reports whether Ceph may use the node, or is to be told that it may.
+// mayStore reports whether Ceph may use the node, or will be allowed to.
 func mayStore(node *fsm.Thing, w *fsm.World) bool {
 	now, _ := cluster(w)
 	storage, p := now.Storage, policyOf(w)
-	return storage == nil || storage.AllNodes || storage.Lists(hostname(node)) || storage.Lists(node.Name) || !p.UserManaged && stores(node, p)
+	return storage == nil || storage.AllNodes || storage.Lists(hostname(node)) || storage.Lists(node.Name) || !p.UserManaged && hasStorageLabel(node, p)
 }
 
-// until returns when the first of the hosts is not waited for any more.
-func until(kept []left) (first time.Time) {
-	for _, l := range kept {
-		if at := l.At.Add(returns); first.IsZero() || at.Before(first) {
+// until returns when EKCO stops waiting for the first of the hosts.
+func until(awaited []leftHost) (first time.Time) {
+	for _, l := range awaited {
+		if at := l.At.Add(returnTimeout); first.IsZero() || at.Before(first) {
 			first = at
 		}
 	}
 	return first
 }
 
-// mayReturn says which hosts are waited for.
-func mayReturn(kept []left) string {
-	names := make([]string, len(kept))
-	for i, l := range kept {
+// awaitedHosts says for which hosts EKCO waits.
+func awaitedHosts(awaited []leftHost) string {
+	names := make([]string, len(awaited))
+	for i, l := range awaited {
 		names[i] = l.Host
 	}
 	if len(names) == 1 {
-		return "host " + names[0] + " has left the CRUSH map as well, but its Node is there: until " + fsm.Stamp(until(kept)) + " it may come back"
+		return "host " + names[0] + " has left the CRUSH map too, but its Node still exists: it may come back until " + fsm.Stamp(until(awaited))
 	}
-	return "hosts " + strings.Join(names, ", ") + " have left the CRUSH map as well, but their Nodes are there: until " + fsm.Stamp(until(kept)) + " they may come back"
+	return "hosts " + strings.Join(names, ", ") + " have left the CRUSH map too, but their Nodes still exist: they may come back until " + fsm.Stamp(until(awaited))
 }
 
 func later(a, b time.Time) time.Time {
@@ -248,9 +242,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// hostsOfNodes are the hosts in the CRUSH map that the nodes are which exist, ready or not, by
-// each of the names that they may have there.
-func hostsOfNodes(w *fsm.World) map[string]*fsm.Thing {
+// nodesByHost returns the existing nodes, ready or not, by each name that their hosts may have in the CRUSH map.
+func nodesByHost(w *fsm.World) map[string]*fsm.Thing {
 	there := map[string]*fsm.Thing{}
 	for t := range w.Members(nodes) {
 		for _, name := range []string{hostname(t), t.Name} {
@@ -261,7 +254,7 @@ func hostsOfNodes(w *fsm.World) map[string]*fsm.Thing {
 }
 
 // crushOf returns the hosts in the CRUSH map.
-func crushOf(facts journal.RookFacts) []string {
+func crushHosts(facts journal.RookFacts) []string {
 	if facts.Ceph == nil {
 		return nil
 	}
@@ -275,18 +268,18 @@ func hostsGone(names []string) string {
 	return "hosts " + strings.Join(names, ", ") + " are"
 }
 
-// outdatedLowering says why the copies are not to be lowered any more, or "".
+// outdatedLowering returns why EKCO no longer lowers the copies, or "".
 func outdatedLowering(t *fsm.Thing, change journal.RookChange, w *fsm.World) string {
 	asked, is := wishFewer(t, w)
 	switch {
 	case !policyOf(w).has(t.Subject):
-		return "it is not among the pools of the configuration any more"
+		return "the configuration no longer has this pool"
 	case !is:
-		return "no host is gone any more for which it had too many copies, each on another host"
-	case len(asked.kept) > 0:
-		return mayReturn(asked.kept)
+		return "it no longer has too many copies for the hosts that are left"
+	case len(asked.awaited) > 0:
+		return awaitedHosts(asked.awaited)
 	case asked.to != change.To():
-		return "what is wanted now is " + asked.to
+		return "EKCO now wants " + asked.to
 	}
 	return ""
 }

@@ -45,7 +45,7 @@ func TestAPoolWhoseHostsDoNotCountIsNotLowered(t *testing.T) {
 			w.pools(pool, 1, map[string]int{poolSize: 3})
 			w.pools(shared, 1, map[string]int{metadataSize: 3})
 			w.crushOf(2, pools, "a", "b")
-			w.Pass(settles)
+			w.Pass(lowerDelay)
 			if rec, _ := w.asked(pool, journal.ActionLowerCopies); rec != nil {
 				t.Errorf("asked for is %+v", rec.Request)
 			}
@@ -71,7 +71,7 @@ func TestCopiesAreLoweredOnceAHostIsGoneForGood(t *testing.T) {
 	if state := w.state(pool); state != Behind {
 		t.Errorf("until then the pool is %s, want that it shows", state)
 	}
-	w.Pass(settles - time.Second)
+	w.Pass(lowerDelay - time.Second)
 	w.quiet(pool)
 	w.Pass(time.Second)
 	rec, change := w.wants(pool, journal.ActionLowerCopies)
@@ -113,14 +113,14 @@ func TestQ11CopiesAreNotLoweredWhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := shrunk(t, limits, "a", "b")
-			w.Pass(settles / 2)
+			w.Pass(lowerDelay / 2)
 			change(w)
-			w.Pass(settles)
+			w.Pass(lowerDelay)
 			w.quiet(pool)
 		})
 		t.Run(name+", after it was asked for", func(t *testing.T) {
 			w := shrunk(t, limits, "a", "b")
-			w.Pass(settles)
+			w.Pass(lowerDelay)
 			rec, _ := w.wants(pool, journal.ActionLowerCopies)
 			change(w)
 			w.Decide()
@@ -139,7 +139,7 @@ func TestQ11CopiesAreNotLoweredWhile(t *testing.T) {
 func TestAPurgeNeitherWaitsForALoweringNorKeepsItWaiting(t *testing.T) {
 	w := shrunk(t, limits, "a", "b")
 	w.purge("b")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	if _, change := w.wants(pool, journal.ActionLowerCopies); change.Numbers[poolSize].To != 2 {
 		t.Errorf("while a host is purged that is there, asked for is %+v", change)
 	}
@@ -183,7 +183,7 @@ func TestOnePoolIsLoweredAtATime(t *testing.T) {
 	w.pools(pool, 1, map[string]int{poolSize: 3})
 	w.pools(shared, 1, map[string]int{metadataSize: 3, dataSize: 3})
 	w.crush(2, "a", "b")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	w.Decide()
 	sizes := map[journal.Subject]map[string]int{pool: {poolSize: 3}, shared: {metadataSize: 3, dataSize: 3}}
 	for generation := range int64(3) {
@@ -273,7 +273,7 @@ func (w *world) settle(size int) (changes int) {
 
 func TestWhoeverSetsTheCopiesBackIsLeftAlone(t *testing.T) {
 	w := shrunk(t, limits)
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	rec, _ := w.wants(pool, journal.ActionLowerCopies)
 	lowered := journal.RookFacts{Generation: 2, Numbers: map[string]int{poolSize: 2}}
 	w.made(rec, lowered, journal.OutcomeDone)
@@ -284,7 +284,7 @@ func TestWhoeverSetsTheCopiesBackIsLeftAlone(t *testing.T) {
 
 	// For another host it counts again.
 	w.crush(1, "a.local")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	if _, change := w.wants(pool, journal.ActionLowerCopies); change.Numbers[poolSize].To != 1 {
 		t.Errorf("asked for is %+v", change)
 	}
@@ -297,7 +297,7 @@ func TestWhatIsGoneIsInASnapshot(t *testing.T) {
 	w.crush(3, "a-local", "b-local", "w3-example-com")
 	w.pools(pool, 1, map[string]int{poolSize: 3})
 	w.crush(2, "a-local", "b-local")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	w.quiet(pool)
 	w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: nodeOf("w.3"), Payload: journal.NodeGone{}})
 	snapshot, err := w.S.Snapshot()
@@ -322,7 +322,7 @@ func TestOnlyTheNewestHostsThatLeftAreKept(t *testing.T) {
 	w.crush(1, many...)
 	w.crush(1, many[0])
 	kept := of(w.S.Things[ceph.UID]).Left
-	if len(kept) != leftKept || kept[len(kept)-1].Host != "h99" || !strings.HasPrefix(kept[0].Host, "h3") {
+	if len(kept) != maxLeft || kept[len(kept)-1].Host != "h99" || !strings.HasPrefix(kept[0].Host, "h3") {
 		t.Errorf("%d are kept: %+v", len(kept), kept)
 	}
 }
@@ -333,7 +333,7 @@ func TestWhereRookLeavesPoolsAsTheyAreTheyAreLoweredByCommand(t *testing.T) {
 	for version, byCommand := range map[string]bool{"v1.0.4": true, "v1.3.11": true, "v1.4.0": false, "v1.10.0": false} {
 		w := shrunk(t, limits, "a", "b")
 		w.cluster(asks(2, lists("a", "b"), func(f *journal.RookFacts) { f.Version = version }))
-		w.Pass(settles)
+		w.Pass(lowerDelay)
 		if _, change := w.wants(pool, journal.ActionLowerCopies); change.ByCommand != byCommand {
 			t.Errorf("with Rook %s asked for is %+v", version, change)
 		}
@@ -343,11 +343,11 @@ func TestWhereRookLeavesPoolsAsTheyAreTheyAreLoweredByCommand(t *testing.T) {
 func TestTheDetailsSayInHowManyCopiesAPoolIsToEnd(t *testing.T) {
 	w := shrunk(t, limits, "a", "b")
 	w.pools(shared, 2, map[string]int{metadataSize: 3})
-	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps replicapool in 1 copy, EKCO wants 2",
-		"waits: EKCO asks for replicated.size 2 at 2026-03-01T12:01:30Z if it is wanted still")
-	w.says(shared, "metadataPool.replicated.size: Rook is asked for 3, Ceph keeps rook-shared-fs-metadata in 1 copy") // somebody set it since
+	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps 1 copy of replicapool, EKCO wants 2",
+		"waits: EKCO sets replicated.size 2 at 2026-03-01T12:01:30Z if that is still needed")
+	w.says(shared, "metadataPool.replicated.size: Rook is asked for 3, Ceph keeps 1 copy of rook-shared-fs-metadata") // somebody set it since
 	w.P = w.P.With(Machine, Policy{Off: "off", MinCopies: 1, MaxCopies: 3, Pools: configured})
-	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps replicapool in 1 copy")
+	w.says(pool, "replicated.size: Rook is asked for 3, Ceph keeps 1 copy of replicapool")
 }
 
 // withoutDisks are four hosts with three copies, of which d has lost its disks and keeps its Node,
@@ -361,7 +361,7 @@ func withoutDisks(t *testing.T, p Policy) *world {
 	w.crush(3, "a.local", "b.local", "c.local")
 	w.Pass(time.Hour)
 	w.crush(2, "a.local", "b.local")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	return w
 }
 
@@ -370,13 +370,13 @@ func TestAHostThatMayReturnIsWaitedForADayAndSaysSo(t *testing.T) {
 	w := withoutDisks(t, limits)
 	w.quiet(pool)
 	rule, reason := w.refused()
-	if rule != RuleHostMayReturn || !strings.HasPrefix(reason, "host d.local has left the CRUSH map as well, but its Node is there: until ") || w.state(pool) != Behind {
+	if rule != RuleHostMayReturn || !strings.HasPrefix(reason, "host d.local has left the CRUSH map too") || w.state(pool) != Behind {
 		t.Fatalf("it is %s, and refused by %s: %s", w.state(pool), rule, reason)
 	}
 	if lines := w.details(pool); !slices.Contains(lines, "waits: "+reason) || !strings.HasSuffix(lines[0], "EKCO wants 2") {
 		t.Errorf("it says %q", lines)
 	}
-	w.Pass(returns - time.Hour - settles - time.Second)
+	w.Pass(returnTimeout - time.Hour - lowerDelay - time.Second)
 	w.quiet(pool)
 	w.Pass(time.Second)
 	rec, change := w.wants(pool, journal.ActionLowerCopies)
@@ -442,7 +442,7 @@ func TestAHostThatMayReturnKeepsWhatNeedNotWaitFromNothing(t *testing.T) {
 	w.crush(4, "a.local", "b.local", "c.local", "d.local")
 	w.pools(shared, 1, map[string]int{dataSize: 3, metadataSize: 4})
 	w.crush(2, "a.local", "b.local")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	_, change := w.wants(shared, journal.ActionLowerCopies)
 	if number := change.Numbers[metadataSize]; number.To != 3 {
 		t.Errorf("asked for is %+v", change)
@@ -458,7 +458,7 @@ func TestANumberThatEKCOSetAndNobodyReadYetIsNotHeldSinceBefore(t *testing.T) {
 	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
 	w.crush(2, "a", "b")
 	w.made(rec, journal.RookFacts{Generation: 2, Numbers: map[string]int{poolSize: 3}}, journal.OutcomeDone)
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	w.quiet(pool)
 }
 
@@ -467,7 +467,7 @@ func TestAHostThatIsBackIsNotCountedAmongThoseThatAreGone(t *testing.T) {
 	w := shrunk(t, limits)
 	w.crush(3, "a.local", "b.local", "c.local")
 	w.crush(2, "a.local", "c.local")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	if _, change := w.wants(pool, journal.ActionLowerCopies); !slices.Equal(change.Gone, []string{"b.local"}) {
 		t.Errorf("gone are %q", change.Gone)
 	}
@@ -483,7 +483,7 @@ func TestWhatWasLoweredInPartIsLoweredFurtherIfNoHostComesBack(t *testing.T) {
 		w.crush(5, "a.local", "b.local", "c.local", "d.local", "e.local")
 		w.pools(pool, 1, map[string]int{poolSize: 5})
 		w.crush(3, "a.local", "b.local", "c.local") // d keeps its Node
-		w.Pass(settles)
+		w.Pass(lowerDelay)
 		rec, change := w.wants(pool, journal.ActionLowerCopies)
 		if change.Numbers[poolSize].To != 4 || !change.Partly {
 			t.Fatalf("asked for is %+v", change)
@@ -499,7 +499,7 @@ func TestWhatWasLoweredInPartIsLoweredFurtherIfNoHostComesBack(t *testing.T) {
 	if rule, reason := w.refused(); rule != RuleHostMayReturn || !strings.Contains(reason, "host d.local has left") {
 		t.Errorf("refused by %s: %s", rule, reason)
 	}
-	w.Pass(returns)
+	w.Pass(returnTimeout)
 	rec, change := w.wants(pool, journal.ActionLowerCopies)
 	if change.Numbers[poolSize].To != 3 || change.Partly || !slices.Equal(change.Gone, []string{"e.local"}) {
 		t.Errorf("asked for is %+v", change)
@@ -508,7 +508,7 @@ func TestWhatWasLoweredInPartIsLoweredFurtherIfNoHostComesBack(t *testing.T) {
 	w.made(rec, journal.RookFacts{Generation: 3, Numbers: three}, journal.OutcomeDone)
 	w.pools(pool, 3, three)
 	w.crush(2, "a.local", "b.local") // c keeps its Node, and e has been counted
-	w.Pass(2 * returns)
+	w.Pass(2 * returnTimeout)
 	w.quiet(pool)
 	if state := w.state(pool); state != InStep {
 		t.Errorf("the pool is %s", state)
@@ -538,7 +538,7 @@ func TestWhatWasLoweredInPartIsLoweredFurtherIfNoHostComesBack(t *testing.T) {
 			w, rec := begin(t)
 			happens(w, rec)
 			w.pools(pool, 4, four) // somebody means that
-			w.Pass(2 * returns)
+			w.Pass(2 * returnTimeout)
 			w.quiet(pool)
 			if state := w.state(pool); state != InStep {
 				t.Errorf("the pool is %s", state)

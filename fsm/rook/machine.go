@@ -25,8 +25,8 @@ func newMachine() machine {
 
 func (machine) New(*fsm.Thing) any { return &Resource{} }
 
-// Ended keeps what the action set, also if it did not come to its end. Of two that were open
-// side by side the one that ends last need not have been the last to change something.
+// Ended keeps what the action set, even if the action was not done. If two were open at once, the one that ends last
+// need not have made the last change.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	r := of(t)
 	if r.Made == nil {
@@ -45,27 +45,25 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	return true
 }
 
-// wish is a change of a custom resource that the world asks for.
+// wish is a change of a custom resource that EKCO wants in the present world.
 type wish struct {
 	kind   journal.ActionKind
 	change journal.RookChange
-	// why is for people, field what the change is of, from and to what it is and shall be.
+	// why is the reason for people, field names what changes, from and to are its old and new value.
 	why, field, from, to string
-	// about is what of the thing is changed, where it has several of the kind that may be undone
-	// each by itself.
+	// about distinguishes changes of one kind to one thing that can be undone separately.
 	about string
-	// parts are what the change is made of, where somebody may undo some of it; nil for one
-	// that is undone as a whole.
+	// parts are the change's parts if each can be undone alone; nil if not.
 	parts []string
-	// seen is the newest event that told of other things that it depends on.
+	// seen is the newest event about other things that the change depends on.
 	seen uint64
-	// kept are hosts that may come back, so that it waits for them.
-	kept []left
-	// due is from when on; zero for at once.
+	// awaited are hosts that may come back, so that the change waits for them.
+	awaited []leftHost
+	// due is the earliest time; zero for at once.
 	due time.Time
 }
 
-// contest is by what is told whether somebody undoes it.
+// contest identifies the change, to notice whether another program undoes it.
 func (asked wish) contest() *journal.Change {
 	key := string(asked.kind)
 	if asked.about != "" {
@@ -74,10 +72,10 @@ func (asked wish) contest() *journal.Change {
 	return &journal.Change{Key: key, Field: asked.field, From: asked.from, To: asked.to, Parts: asked.parts}
 }
 
-// wishes returns what the world asks for, whatever EKCO may do about it now.
+// wishes returns the changes that EKCO wants, whether or not it may make them now.
 func wishes(t *fsm.Thing, w *fsm.World) []wish {
-	if p := policyOf(w); !observed(t) || p.Off != "" || !looksAfter(w) {
-		return nil // who removes Rook begins with the CephCluster
+	if p := policyOf(w); !observed(t) || p.Off != "" || !manages(w) {
+		return nil // removing Rook begins with the CephCluster
 	}
 	var all []wish
 	for _, one := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishFewer, wishDaemons, wishPools} {
@@ -102,7 +100,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	return InStep
 }
 
-// unknown reports whether it is not known what the thing shall be, since nobody knows the hosts.
+// unknown reports whether the thing's target is unknown, because the hosts are.
 func unknown(t *fsm.Thing, w *fsm.World) bool {
 	_, known := hosts(w)
 	return !known && policyOf(w).Off == "" && t.Kind != journal.RookCeph.Kind
@@ -132,10 +130,10 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{}, t.FactsSeq
 }
 
-// begun reports whether the action goes on by itself with what it has begun.
+// begun reports whether the action has begun and continues automatically.
 func begun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.Stalled == nil }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+// Obsolete does not end an action that has begun: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
 	if err != nil || !observed(t) || begun(rec) {
@@ -145,13 +143,12 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case change.Lacks(now) == "":
 		return "nothing is left to change"
 	case change.Moved(now) != "":
-		return "somebody else changed it: " + change.Moved(now)
+		return "another client changed it: " + change.Moved(now)
 	}
 	return ""
 }
 
-// Outdated implements [fsm.Machine]. What has stalled gives way to what is asked for
-// instead.
+// Outdated implements [fsm.Machine]. A stalled action ends if EKCO now wants another value.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
 	if err != nil || policyOf(w).Off != "" {
@@ -160,8 +157,8 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	switch {
 	case begun(rec):
 		return purgedSince(change, w)
-	case !looksAfter(w):
-		return "there is no CephCluster of EKCO's any more: it is gone, being deleted, or of a Ceph that runs elsewhere"
+	case !manages(w):
+		return "EKCO has no CephCluster to manage any more: it is gone, is being deleted, or uses an external Ceph"
 	case rec.Kind == journal.ActionLowerCopies:
 		return outdatedLowering(t, change, w)
 	}
@@ -170,7 +167,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	}
 	for _, wish := range wishes(t, w) {
 		if wish.kind == rec.Kind && rec.Request.Change != nil && wish.to != rec.Request.Change.To {
-			return "what is wanted now is " + wish.to
+			return "EKCO now wants " + wish.to
 		}
 	}
 	return ""

@@ -6,13 +6,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// madeOf returns the pools of Ceph that are made of the place in the custom resource with those
-// names.
-func madeOf(said *journal.CephFacts, of journal.Subject, names journal.RookNames, place string) (pools []journal.CephPool) {
-	if said == nil {
+// madeOf returns Ceph's pools that Rook makes from this place in the custom resource, given its pool names.
+func madeOf(reported *journal.CephFacts, of journal.Subject, names journal.RookNames, place string) (pools []journal.CephPool) {
+	if reported == nil {
 		return nil
 	}
-	for _, pool := range said.Pools {
+	for _, pool := range reported.Pools {
 		if names.Make(of, place, pool.Name) {
 			pools = append(pools, pool)
 		}
@@ -20,7 +19,7 @@ func madeOf(said *journal.CephFacts, of journal.Subject, names journal.RookNames
 	return pools
 }
 
-// namesAt are the names of some numbers' pools, nil for none.
+// namesAt returns the pool names of these numbers, nil for none.
 func namesAt(names journal.RookNames, numbers map[string]journal.RookNumber) (at journal.RookNames) {
 	for place := range numbers {
 		if name, own := names[place]; own {
@@ -33,15 +32,15 @@ func namesAt(names journal.RookNames, numbers map[string]journal.RookNumber) (at
 	return at
 }
 
-// least returns the least that Rook takes for the number at the place.
-func least(of journal.RookFacts, place string) int {
+// minNumber returns the smallest number that Rook accepts at the place.
+func minNumber(of journal.RookFacts, place string) int {
 	if slices.Contains(of.Redundant, place) {
 		return 2
 	}
 	return 1
 }
 
-// IsShort reports whether a code of Ceph's health says that there is little room, or none.
+// IsShort reports whether a code in Ceph's health means little or no free space.
 func IsShort(code string) bool {
 	switch code {
 	case "OSD_NEARFULL", "OSD_BACKFILLFULL", "OSD_FULL", "POOL_NEARFULL", "POOL_BACKFILLFULL", "POOL_FULL", "PG_BACKFILL_FULL", "PG_RECOVERY_FULL":

@@ -10,9 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// wishNodes asks that Ceph may use all nodes that are ready and have the label, and no
-// others than those that are listed. What is listed stays, and what has OSDs is listed: Rook
-// before 1.4 removes those of hosts that a list leaves out.
+// wishNodes asks that Ceph may use all ready nodes with the label, and only listed nodes. It keeps what is listed, and
+// lists what has OSDs: Rook before 1.4 removes the OSDs of hosts that a list leaves out.
 func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	p := policyOf(w)
 	if t.Kind != journal.RookCluster.Kind || p.UserManaged {
@@ -28,19 +27,19 @@ func wishNodes(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	if len(missing) == 0 {
 		return wish{}, false
 	}
-	asked.why = readyNodes(missing) + " and not listed, so that Ceph does not use " + map[bool]string{true: "it", false: "them"}[len(missing) == 1]
+	asked.why = readyNodes(missing) + " but not listed, so Ceph does not use " + map[bool]string{true: "it", false: "them"}[len(missing) == 1]
 	asked.to, asked.parts = names(missing), parts(missing)
 	asked.change = journal.RookChange{Nodes: missing, Label: p.label(), Whole: storage.AllNodes}
 	if storage.AllNodes {
-		asked.why = "Ceph uses whatever nodes there are, and should use those that are listed; " + readyNodes(missing)
+		asked.why = "Ceph uses all nodes, and should use only listed ones; " + readyNodes(missing)
 		asked.change.Nodes = slices.Concat(missing, occupiedNodes(missing, w))
 		asked.to, asked.parts = names(asked.change.Nodes), nil
 	}
 	return asked, true
 }
 
-// uncontested returns the nodes that nobody takes off the list again and again; all of them if
-// there are no others, so that it is told why they wait.
+// uncontested returns the nodes that no other program keeps removing from the list. If there are none it returns all,
+// so that EKCO reports why they wait.
 func (asked wish) uncontested(t *fsm.Thing, missing []journal.RookNode, w *fsm.World) []journal.RookNode {
 	free := slices.DeleteFunc(slices.Clone(missing), func(node journal.RookNode) bool {
 		asked.parts = parts([]journal.RookNode{node})
@@ -52,8 +51,8 @@ func (asked wish) uncontested(t *fsm.Thing, missing []journal.RookNode, w *fsm.W
 	return free
 }
 
-// parts are the nodes, each of which somebody may take off the list. One that was purged, and
-// joins again, is another one.
+// parts identifies the nodes, each of which another program may remove from the list. A node that was purged and joins
+// again is another one.
 func parts(nodes []journal.RookNode) []string {
 	texts := make([]string, len(nodes))
 	for i, node := range nodes {
@@ -62,7 +61,7 @@ func parts(nodes []journal.RookNode) []string {
 	return texts
 }
 
-// listed says which nodes Ceph may use without those that are to be added.
+// listed says which nodes Ceph may use before the change.
 func listed(storage *journal.RookStorage) string {
 	if storage.AllNodes {
 		return "all nodes"
@@ -85,8 +84,7 @@ func names(nodes []journal.RookNode) string {
 	return strings.Join(texts, ", ")
 }
 
-// missingNodes returns the nodes that are to be listed, in order of their names, and the newest
-// event that told of one.
+// missingNodes returns the nodes to add to the list, ordered by name, and the newest event about one of them.
 func missingNodes(storage *journal.RookStorage, w *fsm.World) (missing []journal.RookNode, seen uint64) {
 	listed := map[string]bool{}
 	if !storage.AllNodes {
@@ -96,7 +94,7 @@ func missingNodes(storage *journal.RookStorage, w *fsm.World) (missing []journal
 	}
 	for t, ready := range w.Members(nodes) {
 		node := rookNode(t)
-		if ready && stores(t, policyOf(w)) && !listed[node.Hostname] && !listed[node.Name] && !isPurged(t, w) {
+		if ready && hasStorageLabel(t, policyOf(w)) && !listed[node.Hostname] && !listed[node.Name] && !isPurged(t, w) {
 			missing, seen = append(missing, node), max(seen, t.FactsSeq)
 		}
 	}
@@ -112,19 +110,19 @@ func byName(nodes []journal.RookNode) {
 	slices.SortFunc(nodes, func(a, b journal.RookNode) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// occupiedNodes returns the nodes besides those that have OSDs, ready or not, in order of their
-// names. One that is being purged is none of them.
+// occupiedNodes returns the other nodes with OSDs, ready or not, ordered by name. It leaves out a node that is being
+// purged.
 func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal.RookNode) {
 	known := map[string]bool{}
 	for _, node := range besides {
 		known[node.UID] = true
 	}
-	machines := machinesOf(w)
-	said, _ := saidByCeph(w)
-	if said == nil {
+	machines := nodesByCrushName(w)
+	reported, _ := cephFacts(w)
+	if reported == nil {
 		return nil
 	}
-	for _, host := range said.Occupied {
+	for _, host := range reported.Occupied {
 		t := machines[journal.CrushName(host)]
 		if t == nil || known[t.UID] || isPurged(t, w) {
 			continue
@@ -138,8 +136,8 @@ func occupiedNodes(besides []journal.RookNode, w *fsm.World) (occupied []journal
 	return occupied
 }
 
-// machinesOf returns the nodes that exist by what Rook may call them in the CRUSH map.
-func machinesOf(w *fsm.World) map[string]*fsm.Thing {
+// nodesByCrushName returns the existing nodes by each name that Rook may give them in the CRUSH map.
+func nodesByCrushName(w *fsm.World) map[string]*fsm.Thing {
 	machines := map[string]*fsm.Thing{}
 	for t := range w.Members(nodes) {
 		machines[journal.CrushName(t.Name)], machines[journal.CrushName(hostname(t))] = t, t
@@ -147,27 +145,26 @@ func machinesOf(w *fsm.World) map[string]*fsm.Thing {
 	return machines
 }
 
-// unnamed says why a list that takes the place of all nodes would leave out a host with OSDs, or
-// "".
-func unnamed(w *fsm.World) string {
-	said, _ := saidByCeph(w)
-	if said == nil {
-		return "nobody knows yet which hosts have some: Ceph has not answered"
+// unlistedHost returns why a list instead of all nodes would leave out a host with OSDs, or "".
+func unlistedHost(w *fsm.World) string {
+	reported, _ := cephFacts(w)
+	if reported == nil {
+		return "Ceph has not reported yet which hosts have OSDs"
 	}
-	machines := machinesOf(w)
-	for _, host := range said.Occupied {
+	machines := nodesByCrushName(w)
+	for _, host := range reported.Occupied {
 		switch t := machines[journal.CrushName(host)]; {
 		case t == nil:
-			return "host " + host + " has some, and is no node of the cluster"
+			return "host " + host + " has OSDs, but is not a node of the cluster"
 		case isPurged(t, w):
-			return "node " + t.Name + " has some, and is being purged"
+			return "node " + t.Name + " has OSDs, and is being purged"
 		}
 	}
 	return ""
 }
 
-// stores reports whether the node has the label of storage nodes.
-func stores(t *fsm.Thing, p Policy) bool {
+// hasStorageLabel reports whether the node has the label of storage nodes.
+func hasStorageLabel(t *fsm.Thing, p Policy) bool {
 	if p.Label == "" {
 		return true
 	}
@@ -179,7 +176,7 @@ func stores(t *fsm.Thing, p Policy) bool {
 	return has && value == p.Value
 }
 
-// isPurged reports whether somebody asked that the node be removed.
+// isPurged reports whether a purge of the node is open.
 func isPurged(t *fsm.Thing, w *fsm.World) bool {
 	return slices.ContainsFunc(w.Open(t), isPurge)
 }
@@ -188,7 +185,7 @@ func isPurge(rec *journal.ActionRecord) bool {
 	return rec.Kind == journal.ActionPurgeNode && !rec.Request.DryRun
 }
 
-// label is what a node must have, as key=value, "" for nothing.
+// label returns the label that a storage node must have, as key=value, or "".
 func (p Policy) label() string {
 	if p.Label == "" {
 		return ""
@@ -196,9 +193,8 @@ func (p Policy) label() string {
 	return p.Label + "=" + p.Value
 }
 
-// purgedSince says which node that is to be listed somebody asked to be removed since, or "". It
-// is the one reason for which also what has begun is not tried again: the purge takes off the
-// list what has come that far.
+// purgedSince returns which of the nodes to list is now being purged, or "". Only for this reason does EKCO stop an
+// action that has begun: the purge removes what the action has added.
 func purgedSince(change journal.RookChange, w *fsm.World) string {
 	for _, node := range change.Nodes {
 		if t := w.Things[node.UID]; t != nil && isPurged(t, w) {
@@ -208,11 +204,11 @@ func purgedSince(change journal.RookChange, w *fsm.World) string {
 	return ""
 }
 
-// outdatedNodes says why nodes are not to be listed any more, or "".
+// outdatedNodes returns why EKCO no longer lists these nodes, or "".
 func outdatedNodes(change journal.RookChange, w *fsm.World) string {
 	p := policyOf(w)
 	if len(change.Nodes) > 0 && p.UserManaged {
-		return "the list of storage nodes is somebody else's: rook_storage_nodes is set"
+		return "an administrator manages the list of storage nodes: rook_storage_nodes is set"
 	}
 	for _, node := range change.Nodes {
 		switch t := w.Things[node.UID]; {
@@ -220,8 +216,8 @@ func outdatedNodes(change journal.RookChange, w *fsm.World) string {
 			return "node " + node.Name + " is gone"
 		case isPurged(t, w):
 			return "node " + node.Name + " is being purged"
-		case !stores(t, p) && !node.Occupied:
-			return fmt.Sprintf("node %s has no label %s=%s any more", node.Name, p.Label, p.Value)
+		case !hasStorageLabel(t, p) && !node.Occupied:
+			return fmt.Sprintf("node %s no longer has label %s=%s", node.Name, p.Label, p.Value)
 		}
 	}
 	return ""

@@ -71,7 +71,7 @@ func TestANodeIsListedAsSoonAsItIsReady(t *testing.T) {
 	w.quiet(cephCluster)
 	w.join("b")
 	rec, change := w.wants(cephCluster, journal.ActionAddStorageNodes)
-	if change.Nodes[0] != (journal.RookNode{Name: "b", UID: "uid-b", Hostname: "b.local"}) || !strings.Contains(rec.Request.Reason, "node b is ready and not listed") {
+	if change.Nodes[0] != (journal.RookNode{Name: "b", UID: "uid-b", Hostname: "b.local"}) || !strings.Contains(rec.Request.Reason, "node b is ready but not listed") {
 		t.Errorf("asked for is %+v: %s", change, rec.Request.Reason)
 	}
 	w.made(rec, asks(2, lists("a", "b")), journal.OutcomeDone)

@@ -62,7 +62,7 @@ func TestAPoolThatIsNotConfiguredIsLeftAlone(t *testing.T) {
 	without := limits
 	without.Pools = configured[1:]
 	w.P = w.P.With(Machine, without)
-	w.ends(pool, journal.ActionRaiseCopies, "not among the pools of the configuration")
+	w.ends(pool, journal.ActionRaiseCopies, "the configuration no longer has this pool")
 	w.End(w.open(pool, journal.ActionRaiseCopies), journal.OutcomeCancelled)
 	w.quiet(pool)
 }
@@ -76,7 +76,7 @@ func TestNewSettingsEndWhatHasNotBegun(t *testing.T) {
 	}{
 		"fewer copies":         {pool, journal.ActionRaiseCopies, func(p *Policy) { p.MaxCopies = 1 }, "replicated.size must be 1 at most"},
 		"the list is a user's": {cephCluster, journal.ActionAddStorageNodes, func(p *Policy) { p.UserManaged = true }, "rook_storage_nodes is set"},
-		"a label":              {cephCluster, journal.ActionAddStorageNodes, func(p *Policy) { p.Label, p.Value = "store", "yes" }, "node b has no label store=yes any more"},
+		"a label":              {cephCluster, journal.ActionAddStorageNodes, func(p *Policy) { p.Label, p.Value = "store", "yes" }, "node b no longer has label store=yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := behind(t)
@@ -112,7 +112,7 @@ func TestWhatStalledGivesWay(t *testing.T) {
 			t.Errorf("it is cancelled because %s", rec.Cancelling.Reason)
 		}
 		w.join("c")
-		w.ends(cephCluster, journal.ActionAddStorageNodes, "what is wanted now is b, c")
+		w.ends(cephCluster, journal.ActionAddStorageNodes, "EKCO now wants b, c")
 	})
 	t.Run("when somebody else did it", func(t *testing.T) {
 		w := behind(t)
@@ -149,7 +149,7 @@ func TestWhatHasBegunGoesOn(t *testing.T) {
 	w.goesOn(rec)
 
 	w = shrunk(t, limits)
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	rec, _ = w.wants(pool, journal.ActionLowerCopies)
 	w.begins(rec)
 	w.pools(pool, 2, map[string]int{poolSize: 2})
@@ -195,10 +195,10 @@ func TestTheLeastCountsForWhatIsOpenToo(t *testing.T) {
 
 func TestALoweringThatIsToGoFurtherIsAskedForAnew(t *testing.T) {
 	w := shrunk(t, limits)
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	w.wants(pool, journal.ActionLowerCopies)
 	w.crush(1, "a.local")
-	w.ends(pool, journal.ActionLowerCopies, "what is wanted now is replicated.size 1")
+	w.ends(pool, journal.ActionLowerCopies, "EKCO now wants replicated.size 1")
 }
 
 func TestALoweringThatHasNotBegunWaitsForAHostThatMayReturn(t *testing.T) {
@@ -207,7 +207,7 @@ func TestALoweringThatHasNotBegunWaitsForAHostThatMayReturn(t *testing.T) {
 	w.crush(4, "a.local", "b.local", "c.local", "d.local")
 	w.pools(pool, 1, map[string]int{poolSize: 4})
 	w.crush(3, "a.local", "b.local", "d.local")
-	w.Pass(settles)
+	w.Pass(lowerDelay)
 	w.wants(pool, journal.ActionLowerCopies) // to three
 	w.pools(pool, 1, map[string]int{poolSize: 4})
 	w.crush(2, "a.local", "b.local")

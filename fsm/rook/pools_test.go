@@ -228,7 +228,7 @@ func TestTheMgrsPoolIsLoweredNoSoonerThanOthers(t *testing.T) {
 	w.Write(journal.Draft{Type: journal.TypeNodeGone, Subject: nodeOf("c"), Payload: journal.NodeGone{}})
 	w.crushOf(3, mgr, "a.local", "b.local", "c.local")
 	w.crushOf(2, mgr, "a.local", "b.local")
-	w.Pass(settles - time.Second)
+	w.Pass(lowerDelay - time.Second)
 	w.quiet(ceph)
 	w.Pass(time.Second)
 	w.sets("size of pool device_health_metrics 2")

@@ -44,9 +44,9 @@ func TestAListThatWouldLeaveOutAHostWithOSDsWaits(t *testing.T) {
 		reason  string
 		lift    func(w *world)
 	}{
-		"Ceph has not answered": {func(*world) {}, "nobody knows yet which hosts have some", func(w *world) { w.hosts(1, occupies("a-local")) }},
+		"Ceph has not answered": {func(*world) {}, "Ceph has not reported yet which hosts have OSDs", func(w *world) { w.hosts(1, occupies("a-local")) }},
 		"a host is no node": {
-			func(w *world) { w.hosts(1, occupies("a-local", "x-local")) }, "host x-local has some, and is no node of the cluster",
+			func(w *world) { w.hosts(1, occupies("a-local", "x-local")) }, "host x-local has OSDs, but is not a node of the cluster",
 			func(w *world) { w.join("x") },
 		},
 		"a node is being purged": {
@@ -54,7 +54,7 @@ func TestAListThatWouldLeaveOutAHostWithOSDsWaits(t *testing.T) {
 				w.join("b")
 				w.hosts(1, occupies("a-local", "b-local"))
 				w.purge("b")
-			}, "node b has some, and is being purged",
+			}, "node b has OSDs, and is being purged",
 			func(w *world) { w.End(w.Open(nodeOf("b")), journal.OutcomeCancelled) },
 		},
 	} {
@@ -172,7 +172,7 @@ func TestNothingIsRaisedForWhichRookWouldTakeCopiesAway(t *testing.T) {
 		t.Errorf("asked for is %+v", change)
 	}
 	w.hosts(2, keeps("rook-shared-fs-metadata", 3))
-	w.ends(shared, journal.ActionRaiseCopies, "Ceph keeps pool rook-shared-fs-metadata in 3 copies, which Rook would lower to 2")
+	w.ends(shared, journal.ActionRaiseCopies, "Ceph keeps 3 copies of pool rook-shared-fs-metadata, and Rook would lower that to 2")
 }
 
 func TestWhileCephIsShortOfRoomNothingIsRaised(t *testing.T) {
@@ -219,7 +219,7 @@ func TestAHostThatIsLostForAMomentCostsAMoment(t *testing.T) {
 	w.pools(pool, 1, map[string]int{poolSize: 1})
 	rec, _ := w.wants(pool, journal.ActionRaiseCopies)
 	w.hosts(1)
-	w.ends(pool, journal.ActionRaiseCopies, "1 host has OSDs that are up and in, and 2 are needed")
+	w.ends(pool, journal.ActionRaiseCopies, "1 host has OSDs that are up and in, but it needs 2")
 	w.End(rec, journal.OutcomeCancelled)
 	w.quiet(pool)
 	w.hosts(2)
@@ -245,12 +245,12 @@ func TestPoolsThatAreNotConfiguredAnyMoreAreFormer(t *testing.T) {
 	w.pools(shared, 1, nil)
 	w.cluster(asks(1))
 	w.hosts(1)
-	former := Former(w.S, []journal.Subject{journal.RookPools(journal.KindCephFilesystem, "rook-shared-fs")})
+	former := Unconfigured(w.S, []journal.Subject{journal.RookPools(journal.KindCephFilesystem, "rook-shared-fs")})
 	if want := []journal.Subject{journal.RookPools(journal.KindCephBlockPool, "replicapool")}; !slices.Equal(former, want) {
 		t.Errorf("former are %+v", former)
 	}
 	w.Gone(Machine, pool, "so")
-	if former := Former(w.S, nil); len(former) != 1 {
+	if former := Unconfigured(w.S, nil); len(former) != 1 {
 		t.Errorf("former are %+v", former)
 	}
 }
@@ -291,7 +291,7 @@ func quickestLook(t *testing.T, nodes int, listed bool) time.Duration {
 	for range 20 {
 		began := threadTime(t)
 		wishes(w.S.Things[cephCluster.UID], look)
-		unnamed(look)
+		unlistedHost(look)
 		quickest = min(quickest, threadTime(t)-began)
 	}
 	return quickest

@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for Rook's storage, and for what is done to it.
+// Words are the words for Rook's storage and the actions about it.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -62,7 +62,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if len(asked) == 0 {
 		asked = []string{"nothing that EKCO changes"}
 	}
-	return fmt.Sprintf("%s is asked for %s", words.Object(e.Subject), strings.Join(asked, ", "))
+	return fmt.Sprintf("%s asks Rook for %s", words.Object(e.Subject), strings.Join(asked, ", "))
 }
 
 // stored says which nodes Ceph may use.
@@ -71,7 +71,7 @@ func stored(storage *journal.RookStorage) string {
 	case storage.AllNodes:
 		return "storage on all nodes"
 	case storage.Claims:
-		return "storage on claims"
+		return "storage on PersistentVolumeClaims"
 	case len(storage.Nodes) == 0:
 		return "storage on no node"
 	}
@@ -96,7 +96,6 @@ func seenCeph(e journal.Event, p *journal.ThingObserved) string {
 	return text
 }
 
-// copies says how many there are.
 func copies(n int) string {
 	if n == 1 {
 		return "1 copy"
@@ -104,7 +103,7 @@ func copies(n int) string {
 	return strconv.Itoa(n) + " copies"
 }
 
-// health says what Ceph's opinion of itself is, and why.
+// health describes Ceph's health with its reasons.
 func health(ceph *journal.CephFacts) string {
 	text := "it is " + ceph.Health
 	if len(ceph.Checks) > 0 {

@@ -1,4 +1,3 @@
-// Package rookpods is the machine of what Rook gives its pods: the resources of those of
-// Ceph's CSI drivers, the placement of a filesystem's MDS, and priority classes. Each has a
-// setting of its own, and none needs to know what Ceph says.
+// Package rookpods is the machine of settings that Rook gives its pods: the resources of the CSI pods, the placement of
+// a filesystem's MDS, and priority classes. Each has a setting of its own, and none depends on what Ceph reports.
 package rookpods

@@ -9,11 +9,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RuleCSIVersion refuses while EKCO does not know which version of Rook would read the
-// resources.
+// RuleCSIVersion refuses while EKCO does not know which version of Rook would read the resources.
 const RuleCSIVersion = "CSIVersion"
 
-// Capability returns what EKCO can do about what Rook gives its pods.
+// Capability returns what EKCO can do about the settings of Rook's pods.
 func Capability() fsm.Capability {
 	return fsm.Capability{Machine: newMachine(), Kinds: kinds(), Rules: rules()}
 }
@@ -21,7 +20,7 @@ func Capability() fsm.Capability {
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		kind(journal.ActionSetCSIResources, RuleCSIVersion),
-		// Who restarts a daemon of Ceph's keeps others from the storage.
+		// These restart Ceph's daemons, so no other action may change the storage meanwhile.
 		onStorage(kind(journal.ActionSpreadMDS)),
 		onStorage(kind(journal.ActionSetPriorityClass)),
 	}
@@ -45,9 +44,9 @@ func rules() []fsm.Rule {
 		Name:    RuleCSIVersion,
 		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return now(t).Unversioned != "" },
 		Reason: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) string {
-			return now(t).Unversioned + ", and only a Rook from 1.9 on reads the resources of its CSI pods"
+			return now(t).Unversioned + ", and only Rook 1.9 or later applies these resources to its CSI pods"
 		},
-		Lifted: fsm.Always("EKCO goes on when the tag is a version"),
+		Lifted: fsm.Always("EKCO continues when the tag is a version"),
 	}}
 }
 
@@ -64,14 +63,14 @@ func (machine) New(*fsm.Thing) any { return &thing{} }
 
 func (m machine) Table() fsm.Table {
 	return fsm.Table{
-		Name: Machine, Title: "What Rook gives its pods",
+		Name: Machine, Title: "Settings of Rook's pods",
 		About: "ConfigMap `rook-ceph/rook-ceph-operator-config`; the MDS of the CephFilesystem `ceph_filesystem`, by the filesystem's\n" +
 			"UID after `mds-of-`; and, if `rook_priority_class` is set, the Deployments of Ceph's daemons and the DaemonSet of Rook's agent.",
 		Initial: string(InStep), Over: fsm.Names(Removed),
 		Transitions: []fsm.Transition{
-			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes call for", Tells: m.Tells("it differs from what the settings and the number of nodes call for")},
+			{Event: "behind", From: fsm.Names(InStep, Changing), To: string(Behind), When: "it differs from what the settings and the number of nodes require", Tells: m.Tells("it differs from what the settings and the number of nodes require")},
 			{Event: "change", From: fsm.Names(Behind, InStep), To: string(Changing), When: "an action about it is open", Tells: m.Tells("it is being changed")},
-			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: m.Tells("nothing is to be changed about it")},
+			{Event: "reached", From: fsm.Names(Behind, Changing), To: string(InStep), When: "it needs no change", Tells: m.Tells("it needs no change")},
 			{Event: "removed", From: fsm.Names(InStep, Behind, Changing), To: string(Removed), When: "the object is deleted, or the settings exclude it", Tells: m.TellsLost},
 			{Event: "back", From: fsm.Names(Removed), To: string(InStep), When: "the object exists again, and the settings include it", Tells: m.Tells("it is back")},
 		},
@@ -87,8 +86,8 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	return nil
 }
 
-// Ended keeps what the action set, also if it did not come to its end. Somebody may have set it
-// anew while the action waited for what comes of it.
+// Ended keeps what the action set, even if the action was not done. Another client may have changed it while the action
+// waited for the effect.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	set := rec.Steps[journal.StepSetRookPods]
 	of(t).Made = of(t).Object.Made(set) && !of(t).SeenAt.After(set.DoneAt)
@@ -124,7 +123,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 	return journal.ActionRequested{Reason: asked.why, Input: asked.input}, t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+// Obsolete does not end an action that has begun: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
 	if err == nil && observed(t) && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
@@ -133,8 +132,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// Outdated implements [fsm.Machine]: of what has not begun, when the world no longer asks
-// for it.
+// Outdated implements [fsm.Machine]. It ends an action that has not begun if nodes or settings no longer require it.
 func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
 	if err != nil || len(rec.Steps) > 0 || policy(w.PolicyOf(Machine)).off(rec.Kind) != "" {
@@ -147,9 +145,9 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 	class := policy(w.PolicyOf(Machine)).Class
 	switch {
 	case present < input.Nodes:
-		return fmt.Sprintf("%d nodes are needed, and there are %d", input.Nodes, present)
+		return fmt.Sprintf("it needs %d nodes, but there are %d", input.Nodes, present)
 	case input.Class != "" && input.Class != class:
-		return "rook_priority_class is " + class + " now"
+		return "rook_priority_class is now " + class
 	}
 	return ""
 }
@@ -179,7 +177,7 @@ func detailsOfCSI(facts journal.RookPodsFacts) []string {
 	return nil
 }
 
-// running says where the MDS run, and how they are placed.
+// running says where the MDS run and how they are placed.
 func running(facts journal.RookPodsFacts) string {
 	where := "no MDS runs"
 	if len(facts.Hosts) > 0 {

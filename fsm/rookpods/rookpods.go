@@ -11,26 +11,25 @@ import (
 // Machine is the name of the machine.
 const Machine = "rook-pods"
 
-// nodes is the machine of what pods run on, of which only the number is known here.
+// nodes is the machine of nodes. This package knows only their number.
 const nodes = "node"
 
 // The states of a thing.
 const (
-	// InStep: nothing is to be changed about it.
+	// InStep: it needs no change.
 	InStep journal.State = "InStep"
-	// Behind: it differs from what the settings and the number of nodes call for.
+	// Behind: it differs from what the settings and the number of nodes require.
 	Behind journal.State = "Behind"
 	// Changing: an action of EKCO's is open.
 	Changing journal.State = "Changing"
-	// Removed: it is gone, or EKCO shall not look.
+	// Removed: it is gone, or the settings exclude it.
 	Removed journal.State = "Removed"
 )
 
-// Policy is what the configuration says. The fields that end in Off say which setting keeps
-// EKCO from it, "" if none does.
+// Policy is the configuration. Each field that ends in Off names the setting that forbids the change, or is "".
 type Policy struct {
 	CSIOff, MDSOff, PriorityOff string
-	// Class is the priority class that is to be given.
+	// Class is the priority class to set.
 	Class string
 }
 
@@ -43,7 +42,7 @@ func policy(configured any) Policy {
 	return p
 }
 
-// off says which setting keeps EKCO from actions of the kind, or "".
+// off returns which setting forbids actions of the kind, or "".
 func (p Policy) off(kind journal.ActionKind) string {
 	switch kind {
 	case journal.ActionSetCSIResources:
@@ -57,17 +56,17 @@ func (p Policy) off(kind journal.ActionKind) string {
 // thing is what the machine keeps of a thing.
 type thing struct {
 	fsm.Object[journal.RookPodsFacts]
-	// Made is set if the last action changed the thing, whatever came of it then, and nothing
-	// was seen of the thing between that and the action's end.
+	// Made is set if the last action changed the thing, whatever its outcome, and EKCO observed nothing between that
+	// change and the action's end.
 	Made bool `json:"made,omitempty"`
-	// SeenAt is when the facts were.
+	// SeenAt is when EKCO observed the facts.
 	SeenAt time.Time `json:"seen_at,omitzero"`
 }
 
 func of(t *fsm.Thing) *thing { return t.Data.(*thing) }
 
-// now is what is known of the thing. What EKCO made of it holds until something newer is
-// seen of it: nobody counts the changes of a ConfigMap.
+// now returns the present facts as far as EKCO knows. Its own change counts until it observes something newer: a
+// ConfigMap has no generation number.
 func now(t *fsm.Thing) journal.RookPodsFacts {
 	data, last := of(t), t.Last[kindOf(t.Subject)]
 	if data.Made && last != nil && last.Seq > t.FactsSeq {
@@ -76,10 +75,10 @@ func now(t *fsm.Thing) journal.RookPodsFacts {
 	return data.Now()
 }
 
-// observed reports whether the thing is there.
+// observed reports whether the thing exists.
 func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 
-// kindOf is what EKCO does about a thing.
+// kindOf returns the kind of action for a thing.
 func kindOf(subject journal.Subject) journal.ActionKind {
 	switch subject.Kind {
 	case journal.RookOperatorConfig.Kind:
@@ -93,7 +92,7 @@ func kindOf(subject journal.Subject) journal.ActionKind {
 // isOpen reports whether an action of EKCO's about the thing is open.
 func isOpen(t *fsm.Thing, w *fsm.World) bool { return len(w.Open(t)) > 0 }
 
-// Known returns the facts of what exists of a kind, as far as the journal knows, by name.
+// Known returns the facts of the existing things of these kinds, as far as the journal knows.
 func Known(s *fsm.State, kinds ...string) map[journal.Subject]journal.RookPodsFacts {
 	known := map[journal.Subject]journal.RookPodsFacts{}
 	for _, t := range s.Things {

@@ -166,7 +166,7 @@ func TestARookOfUnknownVersionIsAHold(t *testing.T) {
 	facts.Version, facts.Unversioned = "", "the tag is no version"
 	w.see(config, facts)
 	w.quiet(config)
-	if rule, reason := w.refused(); rule != RuleCSIVersion || !strings.Contains(reason, "the tag is no version, and only a Rook from 1.9 on") {
+	if rule, reason := w.refused(); rule != RuleCSIVersion || !strings.Contains(reason, "the tag is no version, and only Rook 1.9 or later") {
 		t.Errorf("refused by %s: %s", rule, reason)
 	}
 	w.see(config, differs("K"))
@@ -185,7 +185,7 @@ func TestMDSAreSpreadOnceTwoNodesAreReady(t *testing.T) {
 	}
 	w.join("b", false) // before it has begun
 	w.Decide()
-	if rec.Cancelling == nil || rec.Cancelling.Reason != "2 nodes are needed, and there are 1" {
+	if rec.Cancelling == nil || rec.Cancelling.Reason != "it needs 2 nodes, but there are 1" {
 		t.Errorf("it is %+v", rec.Cancelling)
 	}
 	w.End(rec, journal.OutcomeCancelled)
@@ -281,7 +281,7 @@ func TestAnotherClassCountsAtOnceForWhatHasNotBegun(t *testing.T) {
 	rec, _ := w.wants(osd)
 	w.P = w.P.With(Machine, Policy{Class: "mine"})
 	w.Decide()
-	if rec.Cancelling == nil || rec.Cancelling.Reason != "rook_priority_class is mine now" {
+	if rec.Cancelling == nil || rec.Cancelling.Reason != "rook_priority_class is now mine" {
 		t.Errorf("it is %+v", rec.Cancelling)
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// From so many nodes on the CSI drivers' pods are told their resources, and the MDS spread.
+// The number of nodes from which on EKCO sets the resources of the CSI pods, and spreads the MDS.
 const (
 	nodesForCSI = 3
 	nodesForMDS = 2
 )
 
-// wish is a change that the world asks for.
+// wish is a change that EKCO wants.
 type wish struct {
 	input journal.RookPodsInput
-	// why is for people, change what somebody may undo.
+	// why is the reason for people, change is what another program may undo.
 	why    string
 	change journal.Change
 }
 
-// wished returns what the world asks for, whatever EKCO may do about it now.
+// wished returns the change that EKCO wants, whether or not it may make it now.
 func wished(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	p, kind := policy(w.PolicyOf(Machine)), kindOf(t.Subject)
 	if !observed(t) || p.off(kind) != "" {
@@ -39,8 +39,8 @@ func wished(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return wishPriority(t, w, p.Class)
 }
 
-// wishCSI asks that the pods of Ceph's CSI drivers have EKCO's resources. All nodes count:
-// one that is not ready has such pods, too.
+// wishCSI asks that the pods of Ceph's CSI drivers have EKCO's resources. All nodes count: one that is not ready also
+// has such pods.
 func wishCSI(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	count, _ := w.Count(nodes)
 	keys := now(t).Differing
@@ -50,13 +50,13 @@ func wishCSI(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	return wish{
 		input: journal.RookPodsInput{Keys: keys, Nodes: nodesForCSI},
 		why:   fmt.Sprintf("there are %s, and the resources of Ceph's CSI pods are not EKCO's: %s", words.Count(count, "node"), strings.Join(keys, ", ")),
-		// Whichever of them somebody else sets, and to what, it is one fight.
+		// One contest for all keys and values: the other program is the same.
 		change: journal.Change{Key: "csi", Field: "the resources of Ceph's CSI pods in " + t.Kind + " " + t.Name, From: "others", To: "EKCO's"},
 	}, true
 }
 
-// wishMDS asks that the MDS run on different hosts. Only ready nodes count: on one that is not
-// no MDS would start, and two of them may not share the other.
+// wishMDS asks that the MDS run on different hosts. Only ready nodes count: no MDS would start on another one, and two
+// of them may not share a host.
 func wishMDS(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	_, ready := w.Count(nodes)
 	if ready < nodesForMDS || !now(t).OneNode {
@@ -64,7 +64,7 @@ func wishMDS(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}
 	return wish{
 		input:  journal.RookPodsInput{Nodes: nodesForMDS},
-		why:    fmt.Sprintf("%d nodes are ready, and the MDS are placed as kURL does on a single one, so that both may be lost with one host", ready),
+		why:    fmt.Sprintf("%d nodes are ready, but the MDS are placed as on a single node, so both may be lost with one host", ready),
 		change: journal.Change{Key: "placement", Field: "the placement of the MDS of " + filesystem(t.Subject), From: "that for a single node", To: "different hosts"},
 	}, true
 }
@@ -73,8 +73,8 @@ func filesystem(mds journal.Subject) string {
 	return journal.KindCephFilesystem + " rook-ceph/" + journal.MDSFilesystem(mds)
 }
 
-// wishPriority asks that a workload's pods have the priority class, where they have none. Of
-// the Deployments of one daemon it asks for the first that has none.
+// wishPriority asks for the priority class if a workload's pods have none. Of the Deployments of one daemon it changes
+// only the first without one.
 func wishPriority(t *fsm.Thing, w *fsm.World, class string) (wish, bool) {
 	facts := now(t)
 	if class == "" || facts.Priority != "" || !isFirst(t, facts.Daemon, w) {
@@ -82,13 +82,13 @@ func wishPriority(t *fsm.Thing, w *fsm.World, class string) (wish, bool) {
 	}
 	return wish{
 		input:  journal.RookPodsInput{Class: class, Daemon: facts.Daemon},
-		why:    fmt.Sprintf("rook_priority_class is %s, and its pods have none", class),
+		why:    fmt.Sprintf("rook_priority_class is %s, but its pods have no priority class", class),
 		change: journal.Change{Key: "priority", Field: "the priority class of " + t.Kind + " " + t.Name, To: class},
 	}, true
 }
 
-// isFirst reports whether it is the thing's turn among those that run the same daemon: one
-// that is being changed is, and otherwise the first of them by name that has no priority class.
+// isFirst reports whether it is the thing's turn among those of the same daemon: that of the one that is being changed,
+// otherwise of the first by name without a priority class.
 func isFirst(t *fsm.Thing, daemon string, w *fsm.World) bool {
 	for _, others := range w.ByName(Machine) {
 		for _, other := range others {

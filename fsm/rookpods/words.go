@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for the things, and for what is done to them.
+// Words are the words for the things and the actions about them.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -44,14 +44,14 @@ func rows(about string, says func(journal.RookPodsFacts) string) []words.Row {
 func seenConfig(facts journal.RookPodsFacts) string {
 	switch {
 	case facts.Unversioned != "":
-		return "is read by a Rook of which EKCO does not know what it reads: " + facts.Unversioned
+		return "is for a Rook of unknown version: " + facts.Unversioned
 	case len(facts.Differing) > 0:
 		return "gives Ceph's CSI pods other resources than EKCO: " + strings.Join(facts.Differing, ", ")
 	}
-	return "is right for Rook " + facts.Version
+	return "is correct for Rook " + facts.Version
 }
 
-func seenMDS(facts journal.RookPodsFacts) string { return "is seen: " + running(facts) }
+func seenMDS(facts journal.RookPodsFacts) string { return "is observed: " + running(facts) }
 
 func seenWorkload(facts journal.RookPodsFacts) string {
 	if facts.Priority == "" {

@@ -263,7 +263,7 @@ func TestAnEnvoyThatNeverBecomesReadyIsNotReplacedForEver(t *testing.T) {
 	}
 	third := c.hang("worker-1", time.Now())
 	refusal := o.waitRefusal(journal.ActionRestartEnvoy, "Contested")
-	if !strings.HasPrefix(refusal.Reason, "Envoy on worker-1 becomes unready again each time that EKCO replaces its pod") {
+	if !strings.HasPrefix(refusal.Reason, "Envoy on worker-1 becomes unready again each time EKCO replaces its pod") {
 		t.Errorf("the reason is %q", refusal.Reason)
 	}
 	if now := c.envoyPods()["worker-1"]; now.UID != third.UID {

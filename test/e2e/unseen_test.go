@@ -36,7 +36,7 @@ func TestAPrimaryDeletedByHandBeforeEKCOCameIsPurgedAndATypoIsNot(t *testing.T) 
 	look := func() {
 		t.Helper()
 		output, code := o.ekco("purge-node", "primary-4", "--force", "--kubeconfig", o.kubeconfig)
-		for _, want := range []string{`unknown node "primary-4"`, "no trace of it was found in", "etcd", "did you mean", "primary-3"} {
+		for _, want := range []string{`unknown node "primary-4"`, "found no trace of it in", "etcd", "did you mean", "primary-3"} {
 			if code != 1 || !strings.Contains(output, want) {
 				t.Errorf("a typo: exit %d, no %q:\n%s", code, want, output)
 			}

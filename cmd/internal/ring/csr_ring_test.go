@@ -26,7 +26,7 @@ func TestAKubeletsRequestIsApprovedWithinTwoSecondsOrRefusedAndSaysWhy(t *testin
 		pass(time.Minute)
 		o.says("the status", o.status(in, "table"), "csr-bad", "Refused")
 		o.says("the status", o.status(in, "table"), "csr-good", "Approved")
-		o.says("the history", o.history("tree"), "approve-csr csr-good: done", "system:node:w1 asks for w1, "+ip+", all of which are its own", "approve")
+		o.says("the history", o.history("tree"), "approve-csr csr-good: done", "system:node:w1 asks only for names of its own: w1, "+ip, "approve")
 		o.says("the log", o.log.String(), "it asks for 10.96.0.1, which is the address of the Kubernetes API")
 		if changes := o.changes(); !slices.Equal(changes, []string{"approve csr-good"}) {
 			t.Errorf("changed %q", changes)

@@ -22,7 +22,7 @@ func (k domainKeeper) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Take
 			ok = true // actions that hold locks do not continue in safe mode
 		default:
 			taken, ok = k.ring.domains.Take(s, k.ring.clock.Now(), claim)
-			taken.Rests = cmp.Or(taken.Rests, k.ring.rests(taken))
+			taken.Stuck = cmp.Or(taken.Stuck, k.ring.rests(taken))
 		}
 	})
 	if err = errors.Join(err, unrecordedJump); err != nil {

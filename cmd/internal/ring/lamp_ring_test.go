@@ -589,8 +589,8 @@ func TestAPersonAsksForABulbAndIsRefusedWhatMustNotBe(t *testing.T) {
 				says    string
 				records string
 			}{
-				"a kind that is not manual": {fsm.Request{Kind: kindLight, Name: "desk"}, fsm.ErrRefused, `"light-lamp" cannot be asked for, only purge-node or renew-bulb`, ""},
-				"an unknown lamp":           {fsm.Request{Kind: kindRenew, Name: "desc"}, api.ErrNotFound, `unknown lamp "desc": EKCO sees none of the name; did you mean desk?`, ""},
+				"a kind that is not manual": {fsm.Request{Kind: kindLight, Name: "desk"}, fsm.ErrRefused, `you cannot request "light-lamp", only purge-node or renew-bulb`, ""},
+				"an unknown lamp":           {fsm.Request{Kind: kindRenew, Name: "desc"}, api.ErrNotFound, `unknown lamp "desc": EKCO sees no such name; did you mean desk?`, ""},
 				"a thing of another sort":   {fsm.Request{Kind: kindRenew, Name: "a"}, fsm.ErrUnknown, `unknown lamp "a"`, ""},
 				"a rule that is firm":       {fsm.Request{Kind: kindRenew, Name: "bare"}, fsm.ErrRefused, "refused by Bulb: there is no bulb in it", "bare"},
 				"another lamp than shown":   {fsm.Request{Kind: kindRenew, Name: "desk", UID: "uid-old"}, fsm.ErrRefused, "refused by Replaced", "desk"},

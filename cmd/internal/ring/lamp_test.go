@@ -260,7 +260,7 @@ func lampRules() []fsm.Rule {
 		Reason:  func(*fsm.World, *fsm.Thing, *fsm.ActionKind) string { return "there is daylight" },
 		Lifted:  fsm.Always("EKCO acts on it when it is dark"),
 	}, {
-		Name: ruleBulb, Firm: true, ToBegin: true,
+		Name: ruleBulb, Mandatory: true, ToBegin: true,
 		Refuses: func(_ *fsm.World, t *fsm.Thing, _ *fsm.ActionKind) bool { return lampOf(t).Bulb == "" },
 		Reason:  func(*fsm.World, *fsm.Thing, *fsm.ActionKind) string { return "there is no bulb in it" },
 	}}

@@ -129,7 +129,7 @@ func TestSentencesSayWhatIsSo(t *testing.T) {
 	}{
 		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(time.Second)}, "is terminating (deadline 2"},
 		{journal.PodSubject("a", "b", "u", "w"), journal.TypePodTerminating, journal.PodTerminating{DeletionTimestamp: began.Add(-time.Second)}, "is terminating (past its deadline 2"},
-		{node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: "worker", Flapping: true, Excluded: true}}, "(worker) comes and goes; recorded again when it stays, or stays away; excluded"},
+		{node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: "worker", Flapping: true, Excluded: true}}, "(worker) is flapping; EKCO records it again when it is stable; excluded"},
 		{node, journal.TypeNodeObserved, journal.NodeObserved{NodeFacts: journal.NodeFacts{Role: "worker"}, Flaps: 1440}, "(worker) is ready, after it was lost 1440 times"},
 		{journal.ClusterSubject, journal.TypePolicyRefused, journal.PolicyRefused{Kind: journal.ActionClearNode, Rule: "Paused"}, "clear any node: blocked by Paused"},
 		{journal.ClusterSubject, journal.TypePolicyLifted, journal.PolicyLifted{Kind: journal.ActionClearNode, Rule: "Paused"}, "clear any node"},
@@ -443,7 +443,7 @@ func TestStatusLooksAsItShould(t *testing.T) {
 			s := lostStatus()
 			s.Next = []fsm.Upcoming{{
 				Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Things: 5, Rule: "StormBrake",
-				Why: "5 of 6 nodes are unreachable and max_unknown_nodes (55%) allows 4; EKCO goes on when 1 more node is back",
+				Why: "5 of 6 nodes are unreachable and max_unknown_nodes (55%) allows 4; EKCO continues when 1 more node is back",
 			}}
 			s.Refusals = []fsm.Refusal{{Kind: journal.ActionClearNode, Subject: journal.ClusterSubject, Rule: "StormBrake", Reason: "6 of 6", Since: began}}
 			return s

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,10 +92,11 @@ func contentOf(t *testing.T, path string) string {
 	return string(content)
 }
 
-// expectOnly checks that nothing is beside the file.
+// expectOnly checks that its directory has nothing but the file and the lock of a host.
 func expectOnly(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() && e.Name() == ".ekco-lock" })
 	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
 		t.Errorf("the directory has %v (%v)", entries, err)
 	}

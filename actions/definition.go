@@ -105,11 +105,11 @@ type InterruptibleStep interface {
 	Interruptible() bool
 }
 
-// ForgoingStep is a [Step] that can be done without having begun: where its effect cannot be had, that is its outcome.
+// ForgoingStep is a [Step] that may end without having begun: if its effect is impossible, that is its outcome.
 type ForgoingStep interface {
 	Step
-	// Forgoes reports whether Prove is asked although the step has not begun, while it waits for another action's
-	// domains: it may not need them.
+	// Forgoes reports whether Prove is called before the step has begun, while it waits for another action's domains:
+	// it may not need them.
 	Forgoes() bool
 }
 

@@ -32,7 +32,7 @@ type candidate struct {
 
 // examination is what a look at the world said about candidates.
 type examination struct {
-	// proofs are those of the candidates to be proved, by step id.
+	// proofs are those of the candidates with prove set, by step id.
 	proofs map[string]proofResult
 	// checks are the preflights' answers. There are none when every candidate
 	// is proved, or with err: a preflight could not be asked.
@@ -47,8 +47,8 @@ type proofResult struct {
 	err error
 }
 
-// examine proves the candidates of which that is asked, then runs the
-// preflights, which all share, for those that remain.
+// examine proves the candidates with prove set, then runs the preflights, which all share, for those that
+// remain.
 func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string, asking *asking) examination {
 	result := examination{proofs: make(map[string]proofResult)}
 	var mu sync.Mutex

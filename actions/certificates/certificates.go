@@ -262,13 +262,13 @@ func (s restart) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return nil, s.Restart(ctx, step.Action.Subject, left.Pods, since)
 }
 
-// lacking says why some of the servers do not serve the new certificates, or "".
-type lacking func(store Store, ctx context.Context, of journal.Subject, least int) (lacks string, err error)
+// serversCheck says why some of the servers do not serve the new certificates, or "".
+type serversCheck func(store Store, ctx context.Context, of journal.Subject, least int) (lacks string, err error)
 
 // await has no effect: it waits for the servers.
 type await struct {
 	judged
-	lacks lacking
+	lacks serversCheck
 }
 
 // Prove implements [actions.Step].
@@ -286,7 +286,7 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 // unserved says why the new certificates are not served, or "". It does not wait for certificates that are due
 // again, since EKCO requests no other renewal while this one is open.
-func (j judged) unserved(ctx context.Context, record journal.ActionRecord, left journal.CertificateRenewed, by lacking) (lacks string, err error) {
+func (j judged) unserved(ctx context.Context, record journal.ActionRecord, left journal.CertificateRenewed, by serversCheck) (lacks string, err error) {
 	due, err := j.due.of(record)
 	if err != nil {
 		return "", err
@@ -331,7 +331,7 @@ func (p served) Check(ctx context.Context, record journal.ActionRecord) actions.
 }
 
 // waitsFor returns the check that timed out, and whether one did.
-func waitsFor(record journal.ActionRecord) (lacking, bool) {
+func waitsFor(record journal.ActionRecord) (serversCheck, bool) {
 	if loaded := record.Steps[journal.StepAwaitLoaded]; loaded.Failures > 0 && !loaded.Done() {
 		return Store.Unloaded, true
 	}

@@ -281,7 +281,7 @@ func TestARestartBeforeTheRenewalIsNoneAfterIt(t *testing.T) {
 		w.cluster.BeforeEffect = func(string) {
 			w.cluster.BeforeEffect = nil
 			<-time.After(time.Minute)
-			// Somebody restarts Envoy after the plan, and before there are new certificates.
+			// An administrator restarts Envoy after the plan, and before there are new certificates.
 			at := time.Now().Add(-30 * time.Second).UTC().Format(time.RFC3339)
 			w.cluster.Edit(certificatestest.Envoys, func(object map[string]any) {
 				template := object["spec"].(map[string]any)["template"].(map[string]any)

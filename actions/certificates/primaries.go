@@ -423,7 +423,7 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 		}
 	}
 	for _, wanted := range renewed.Components {
-		why, err := p.lacking(ctx, wanted, node)
+		why, err := p.notRestarted(ctx, wanted, node)
 		if err != nil {
 			return "", err
 		}
@@ -435,8 +435,8 @@ func (p Primaries) lacks(ctx context.Context, step actions.StepContext, result j
 	return strings.Join(lacks, "; "), nil
 }
 
-// lacking says what a component lacks, or "".
-func (p Primaries) lacking(ctx context.Context, wanted journal.ControlPlaneComponent, node string) (string, error) {
+// notRestarted says why a component does not run with the new certificates, or "".
+func (p Primaries) notRestarted(ctx context.Context, wanted journal.ControlPlaneComponent, node string) (string, error) {
 	is, err := p.Servers.Component(ctx, wanted.Name, node)
 	name := fmt.Sprintf("%s on node %s", wanted.Name, node)
 	switch {

@@ -87,7 +87,7 @@ func (w *world) start() *actionstest.Running {
 	return w.Start(w.Config([]actions.Definition{w.definition()}))
 }
 
-// outcome is what has become of the certificates, and of who serves them.
+// outcome is the state of the certificates and of their servers.
 func (w *world) outcome() string {
 	w.T.Helper()
 	facts, lacks, err := w.cluster.Store().Renewed(w.T.Context(), w.of, ownDue)

@@ -66,3 +66,25 @@ func TestALostNodeIsAnOutcomeThoughAnotherActionHasItsDomain(t *testing.T) {
 		})
 	}
 }
+
+// TestAHeldTaskOnALostNodeDoesNotEnd: it waits for no domain, and the node may be back before the hold ends.
+func TestAHeldTaskOnALostNodeDoesNotEnd(t *testing.T) {
+	for _, rule := range []string{"Paused", actions.SafeMode} {
+		t.Run(rule, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				e := newEstate(w, "a")
+				e.partial, e.domains = true, []string{journal.DomainHost("a")}
+				e.Taint("a", journal.TaintNotReady)
+				e.ask()
+				cfg := e.config()
+				cfg.Domains = taken{}
+				r := e.Start(actionstest.With(cfg, map[string]actions.Preflight{rule: actionstest.Always(actions.Hold("not now"))}))
+				e.Pass(5 * time.Minute)
+				if hold := e.Record().Holds["paint a"]; hold.Preflight != rule {
+					t.Errorf("it is held by %+v; %q", hold, e.Story())
+				}
+				r.Halt()
+			})
+		})
+	}
+}

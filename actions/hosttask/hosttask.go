@@ -156,7 +156,7 @@ func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage,
 				if err = cmp.Or(err, unseen); err != nil {
 					return r.answer(err, in.Task, r.mayRetry(step), repeated)
 				}
-				return r.lacking(in.Task, Outcome{Missing: notRun(repeated) + why, Because: why, Failed: repeated})
+				return r.notDone(in.Task, Outcome{Missing: notRun(repeated) + why, Because: why, Failed: repeated})
 			}
 		}
 	}
@@ -232,15 +232,15 @@ func (r run) answer(err error, task hosttask.Task, mayRetry, ran bool) (json.Raw
 	case (errors.Is(err, kube.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) && mayRetry:
 		return nil, err
 	case r.Partial:
-		return r.lacking(task, Outcome{Missing: err.Error(), Failed: ran})
+		return r.notDone(task, Outcome{Missing: err.Error(), Failed: ran})
 	case errors.As(err, &node), errors.As(err, &foreign):
 		return nil, &actions.UnfinishedError{Left: err.Error(), Waits: true}
 	}
 	return nil, err
 }
 
-// lacking returns the outcome for a node on which the work could not be done.
-func (r run) lacking(task hosttask.Task, outcome Outcome) (json.RawMessage, error) {
+// notDone returns the outcome for a node on which the work could not be done.
+func (r run) notDone(task hosttask.Task, outcome Outcome) (json.RawMessage, error) {
 	outcome.ReadOnly = outcome.Failed && !task.Writes()
 	if r.Named {
 		outcome.Left = actions.LeftBecause("node "+task.Node, outcome.Missing)
@@ -291,7 +291,7 @@ func (r run) without(task hosttask.Task, outcome Outcome, lost bool) (actions.Pr
 		return actions.Proof{Missing: outcome.Missing, Lost: lost, Worse: outcome.Worse}, nil
 	}
 	outcome.Failed = true
-	outputs, err := r.lacking(task, outcome)
+	outputs, err := r.notDone(task, outcome)
 	return actions.Proof{Done: true, Outputs: outputs}, err
 }
 

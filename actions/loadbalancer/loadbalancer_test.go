@@ -124,16 +124,16 @@ func TestAListThatSomebodyDeletesOrMakesIsLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(bare *actionstest.World) {
 				w := newWorld(bare)
-				shall := journal.LoadBalancerListInput{List: "a false 10.0.0.9"}
+				input := journal.LoadBalancerListInput{List: "a false 10.0.0.9"}
 				if test.before != "" {
-					shall.UID = w.Put(listRef, test.before)
+					input.UID = w.Put(listRef, test.before)
 					w.Remove(listRef)
 				}
 				if test.now != "" {
 					w.Put(listRef, test.now)
 				}
 				want := fmt.Sprint(w.Object(listRef))
-				w.Request(journal.LoadBalancerList(hosttasksim.Namespace), journal.ActionRequested{Kind: journal.ActionNoteLoadBalancers, Input: shall})
+				w.Request(journal.LoadBalancerList(hosttasksim.Namespace), journal.ActionRequested{Kind: journal.ActionNoteLoadBalancers, Input: input})
 				running := w.Start(w.Config(w.kinds(nil)))
 				time.Sleep(time.Minute)
 				running.Halt()

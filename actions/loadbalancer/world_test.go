@@ -45,7 +45,7 @@ type world struct {
 	unreadable, noPod error
 }
 
-// newWorld begins with HAProxy that leads to these primaries, none for a node without it.
+// newWorld begins with a HAProxy that balances to these primaries; none for a node without HAProxy.
 func newWorld(w *actionstest.World, primaries ...string) *world {
 	world := &world{World: w, Cluster: hosttasksim.New("a", "b"), fleet: loadbalancersim.New(w.T.TempDir())}
 	world.fleet.Lives("a", "10.0.0.9")
@@ -161,10 +161,10 @@ func (w *world) outcome() string {
 	return fmt.Sprintf("%+v; %d pods left", came, len(w.Pods()))
 }
 
-func scene(kind journal.ActionKind, image string, has, shall []string, change ...func(*journal.LoadBalancerInput)) actionstest.Scene {
+func scene(kind journal.ActionKind, image string, has, wanted []string, change ...func(*journal.LoadBalancerInput)) actionstest.Scene {
 	return actionstest.Scene{Points: 20, Set: func(bare *actionstest.World) actionstest.Stage {
 		w := newWorld(bare, has...)
-		w.ask(kind, image, shall, change...)
+		w.ask(kind, image, wanted, change...)
 		return actionstest.Stage{Kinds: w.kinds, Outcome: w.outcome}
 	}}
 }
@@ -173,11 +173,11 @@ func scene(kind journal.ActionKind, image string, has, shall []string, change ..
 func noting(has string) actionstest.Scene {
 	return actionstest.Scene{Points: 6, Set: func(bare *actionstest.World) actionstest.Stage {
 		w := newWorld(bare)
-		shall := journal.LoadBalancerListInput{List: "a false 10.0.0.9"}
+		input := journal.LoadBalancerListInput{List: "a false 10.0.0.9"}
 		if has != "" {
-			shall.UID = w.Put(listRef, has)
+			input.UID = w.Put(listRef, has)
 		}
-		w.Request(journal.LoadBalancerList(hosttasksim.Namespace), journal.ActionRequested{Kind: journal.ActionNoteLoadBalancers, Input: shall})
+		w.Request(journal.LoadBalancerList(hosttasksim.Namespace), journal.ActionRequested{Kind: journal.ActionNoteLoadBalancers, Input: input})
 		return actionstest.Stage{Kinds: w.kinds, Outcome: func() string { return fmt.Sprint(w.Object(listRef)["data"]) }}
 	}}
 }

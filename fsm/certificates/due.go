@@ -83,8 +83,11 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 			return ""
 		}
 	}
-	if len(rec.Steps) > 0 || t.FactsSeq == 0 || w.Policy.Passive || renewalDue(t, w) {
+	switch {
+	case len(rec.Steps) > 0, t.FactsSeq == 0, w.Policy.Passive, renewalDue(t, w):
 		return ""
+	case facts.On != nil && facts.On.ClockAhead != 0: // it is unknown whether they are due
+		return facts.Unreadable
 	}
 	return "the certificates need not be renewed any more; the first expires at " + fsm.Stamp(facts.Ends())
 }

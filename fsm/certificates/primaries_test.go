@@ -260,7 +260,12 @@ func TestAPrimaryThatIsAwayIsDoneWhenItReturns(t *testing.T) {
 
 func TestWhatLostItsReasonOnAPrimaryIsTakenBack(t *testing.T) {
 	for why, change := range map[string]func(*world){
-		"need not be renewed any more":    func(w *world) { w.observe(p1, w.on(300*day, nil)) },
+		"need not be renewed any more": func(w *world) { w.observe(p1, w.on(300*day, nil)) },
+		"the clock of p1 is wrong": func(w *world) {
+			w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) {
+				f.Unreadable, f.On.ClockAhead = "the clock of p1 is wrong", journal.Duration(time.Hour)
+			}))
+		},
 		"the node was replaced":           func(w *world) { w.observe(p1, w.on(5*day, func(f *journal.CertificateFacts) { f.On.UID = "uid-9" })) },
 		"the node is no longer a primary": func(w *world) { w.Gone(Machine, p1, "deleted") },
 	} {

@@ -163,7 +163,7 @@ func reserved(name string) string {
 		return "the name of the Kubernetes API"
 	case strings.HasSuffix(canonical, ".svc") || strings.Contains(canonical, ".svc."):
 		return "the name of a Service in the cluster"
-	case canonical == "cluster.local" || ofPod.MatchString(canonical):
+	case canonical == "cluster.local" || strings.HasSuffix(canonical, ".cluster.local") || ofPod.MatchString(canonical):
 		return "a name in the cluster's DNS"
 	}
 	return ""

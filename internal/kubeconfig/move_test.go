@@ -215,6 +215,30 @@ func TestMoveKeepsTheServerOfAnInterruptedChangeIfItWorks(t *testing.T) {
 	}
 }
 
+// TestMoveKeepsCopiesIfAFileCannotGetTheWorkingServer: that file may still need its copy.
+func TestMoveKeepsCopiesIfAFileCannotGetTheWorkingServer(t *testing.T) {
+	m, k := moving(t)
+	k.answer, k.reaches = []string{balancer}, []string{balancer}
+	synctest.Test(t, func(t *testing.T) {
+		m.interrupted(t, balancer)
+		admin := m.Files[1].Path
+		if err := errors.Join(os.WriteFile(admin, []byte("kind: Pod\n"), 0o600), os.Chtimes(admin, time.Time{}, time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "set the server in "+admin) {
+			t.Error(err)
+		}
+	})
+	for _, file := range m.Files {
+		if _, err := os.Stat(file.Path + durable.FormerSuffix); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(k.restarts) > 0 {
+		t.Errorf("restarted with %q", k.restarts)
+	}
+}
+
 // TestMoveDoesNotTrustALeaseFromBeforeAnInterruptedChange: the kubelet does not reach the server that its file has.
 func TestMoveDoesNotTrustALeaseFromBeforeAnInterruptedChange(t *testing.T) {
 	m, k := moving(t)

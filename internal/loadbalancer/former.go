@@ -34,13 +34,14 @@ func (h Host) formers() (formerFiles, error) {
 // works with the changed files, it keeps them: the former primaries may be gone.
 func (h Host) Recover() error { return h.locked(h.recover) }
 
-// locked calls do while no other task changes the files of this host. Without a configuration there is nothing yet
-// that a task could restore.
+// locked calls do while no other task changes the files of this host. The lock is a directory of its own: the files may
+// be missing, and package durable locks the directory of the files itself.
 func (h Host) locked(do func() error) error {
-	lock, err := durable.Lock(context.Background(), h.ConfigPath()) // Lock has a timeout of its own
-	if errors.Is(err, fs.ErrNotExist) {
-		return do()
+	path := filepath.Join(filepath.Dir(h.ConfigPath()), ".ekco-lock")
+	if err := durable.MakeDirectory(path); err != nil {
+		return err
 	}
+	lock, err := durable.Lock(context.Background(), path) // Lock has a timeout of its own
 	if err != nil {
 		return err
 	}

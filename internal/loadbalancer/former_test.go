@@ -221,27 +221,41 @@ func TestAKilledProgramIsUndoneByTheNext(t *testing.T) {
 
 // TestATrialIsNotUndoneByAnotherTask: it is not interrupted as long as its task runs.
 func TestATrialIsNotUndoneByAnotherTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var h Host
-		h = confirming(t, func(ctx context.Context, _ journal.LoadBalancerOnNode) error {
-			other := h
-			other.Confirm = func(context.Context, journal.LoadBalancerOnNode) error { return nil }
-			_, err := other.WriteConfig(ctx, twoPrimaries[:1])
-			for what, err := range map[string]error{"recover": other.Recover(), "write": err} {
-				if !errors.Is(err, durable.ErrLocked) {
-					t.Errorf("%s: %v", what, err)
+	for name, prepare := range map[string]func(Host) error{
+		"a host with all files":        func(Host) error { return nil },
+		"a host without configuration": func(h Host) error { return os.Remove(h.ConfigPath()) },
+		"a host without /etc/haproxy":  func(h Host) error { return os.RemoveAll(filepath.Dir(h.ConfigPath())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var h Host
+				h = confirming(t, func(ctx context.Context, _ journal.LoadBalancerOnNode) error {
+					other := h
+					other.Confirm = func(context.Context, journal.LoadBalancerOnNode) error { return nil }
+					_, err := other.WriteConfig(ctx, twoPrimaries[:1])
+					for what, err := range map[string]error{"recover": other.Recover(), "write": err} {
+						if !errors.Is(err, durable.ErrLocked) {
+							t.Errorf("%s: %v", what, err)
+						}
+					}
+					return nil
+				})
+				if err := prepare(h); err != nil {
+					t.Fatal(err)
 				}
-			}
-			return nil
+				on, err := h.Write(t.Context(), twoPrimaries, lts)
+				if has := contentOf(t, h.ConfigPath()); err != nil || !on.Config || Backend(has) != on.Backend {
+					t.Errorf("%v: it wrote %s, and the host has %s", err, on.Backend, Backend(has))
+				}
+				if has := contentOf(t, h.ManifestPath()); !strings.Contains(has, lts) {
+					t.Errorf("it wrote image %s, and the host has %s", lts, has)
+				}
+				if err := h.Recover(); err != nil { // no task runs any more
+					t.Error(err)
+				}
+			})
 		})
-		on, err := h.WriteConfig(t.Context(), twoPrimaries)
-		if has := contentOf(t, h.ConfigPath()); err != nil || !on.Config || Backend(has) != on.Backend {
-			t.Errorf("%v: it wrote %s, and the host has %s", err, on.Backend, Backend(has))
-		}
-		if err := h.Recover(); err != nil { // no task runs any more
-			t.Error(err)
-		}
-	})
+	}
 }
 
 // TestAnInterruptedChangeThatWorksIsKept: the host lost its power, and the former primaries may be gone.

@@ -141,7 +141,7 @@ func TestAHostIsGivenAManifestOnlyWhereItHasNone(t *testing.T) {
 	}
 }
 
-// TestTheConfigurationStaysTheSameFile: HAProxy's container has it mounted by itself.
+// TestTheConfigurationStaysTheSameFile: HAProxy's container mounts the file, not its directory.
 func TestTheConfigurationStaysTheSameFile(t *testing.T) {
 	h := Host{Etc: t.TempDir()}
 	if _, err := h.Write(t.Context(), twoPrimaries, lts); err != nil {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,10 +92,11 @@ func contentOf(t *testing.T, path string) string {
 	return string(content)
 }
 
-// expectOnly checks that nothing is beside the file.
+// expectOnly checks that its directory has nothing but the file and the lock of a host.
 func expectOnly(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() && e.Name() == ".ekco-lock" })
 	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
 		t.Errorf("the directory has %v (%v)", entries, err)
 	}
@@ -203,8 +205,8 @@ func TestModesAreThoseThatHAProxyNeedsWhateverTheUmaskIs(t *testing.T) {
 	}
 }
 
-// TestTheManifestIsReplacedWhole: who has the old one open goes on reading that, what an
-// interrupted try left is no obstacle, and what cannot be written leaves nothing behind.
+// TestTheManifestIsReplacedWhole: a program that has the old one open still reads the old content, the rest of an
+// interrupted attempt is no obstacle, and a failed write leaves nothing behind.
 func TestTheManifestIsReplacedWhole(t *testing.T) {
 	path := at(t, "kind: Pod\nmetadata: {name: haproxy}\n")
 	reader, err := os.Open(path)
@@ -295,13 +297,13 @@ func TestALinkToTheManifestStaysOne(t *testing.T) {
 		t.Fatalf("written %v, %v", written, err)
 	}
 	if to, err := os.Readlink(link); err != nil || to != path || contentOf(t, link) != contentOf(t, path) {
-		t.Errorf("it leads to %q (%v)", to, err)
+		t.Errorf("the link points to %q (%v)", to, err)
 	}
 	expectOnly(t, path)
 	expectOnly(t, link)
 }
 
-// FuzzAManifestIsTheWantedOneAfterwardsOrAsItWas has files that somebody else wrote.
+// FuzzAManifestIsTheWantedOneAfterwardsOrAsItWas starts with files that another program wrote.
 func FuzzAManifestIsTheWantedOneAfterwardsOrAsItWas(f *testing.F) {
 	wanted, err := Manifest(lts)
 	if err != nil {

@@ -96,8 +96,7 @@ func lampPolicyOf(p fsm.Policy) lampPolicy {
 	return of
 }
 
-// lampMachine implements fsm.Machine and, as its facts come in the engine's own
-// events, fsm.Observing.
+// lampMachine implements fsm.Machine.
 type lampMachine struct{ fsm.Base }
 
 func (lampMachine) Name() string       { return lampName }
@@ -127,9 +126,6 @@ func (lampMachine) Table() fsm.Table {
 	}
 }
 
-// Fold has nothing to fold: lamps have no event types of their own.
-func (lampMachine) Fold(*fsm.State, journal.Event, journal.Payload) bool { return false }
-
 func (lampMachine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage) error {
 	now := lampFacts{UID: t.UID}
 	if err := json.Unmarshal(facts, &now); err != nil {
@@ -138,8 +134,6 @@ func (lampMachine) Observed(t *fsm.Thing, _ journal.Event, facts json.RawMessage
 	*lampOf(t) = now
 	return nil
 }
-
-func (lampMachine) Gone(*fsm.Thing, journal.Event, string) {}
 
 func (lampMachine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	if t.GoneSeq != 0 {

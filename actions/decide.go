@@ -26,8 +26,8 @@ func (a *run) decide() (wake time.Time) {
 	switch {
 	case a.stopping || a.record.Ended != nil:
 		return time.Time{}
-	case a.unfit != "":
-		a.hold("", Check{HoldReadable, Hold(a.unfit)})
+	case a.unfit != nil:
+		a.hold("", Check{HoldReadable, Hold(a.unfit.Error())})
 		return time.Time{}
 	}
 	a.considerCancel()

@@ -9,7 +9,7 @@ import (
 // then: somebody may have paused EKCO meanwhile, or what is to be changed may be another object. Where something speaks
 // against the effect, it returns an [UnfinishedError] that waits, and the preflights, which are asked next, hold the step.
 //
-// Only Do may call it. A step that must go on at once, see [UrgentStep], is stopped by [SafeMode] alone.
+// Only Do may call it. A step that must go on at once, see [StepDef.MustFinish], is stopped by [SafeMode] alone.
 func (c StepContext) CheckAgain(ctx context.Context) error {
 	return c.asks(ctx, func(string) bool { return true })
 }
@@ -35,7 +35,7 @@ func (a *run) asksOf(s *stepState, record StepContext) func(context.Context, fun
 	step := before.Steps[s.planned.ID]
 	step.Attempts = max(0, step.Attempts-1)
 	before.Steps[s.planned.ID] = step
-	if a.urgent(s.group, []*stepState{s}) {
+	if a.mustFinish(s.group, []*stepState{s}) {
 		preflights = []string{SafeMode}
 	}
 	return func(ctx context.Context, which func(name string) bool) error {

@@ -51,7 +51,7 @@ func TestASlowStepIsHeldBeforeItsEffect(t *testing.T) {
 			planned.Timeout = journal.Duration(2 * time.Hour)
 			code.steps = []journal.PlannedStep{planned}
 			definition := code.definition()
-			definition.Steps = map[string]actions.Step{"act": code}
+			definition.Steps = map[string]actions.StepDef{"act": {Step: code}}
 			cfg, dial := w.Config([]actions.Definition{definition}), actionstest.Answering(actions.Pass())
 			for _, check := range []string{"X", "NodeStillGone"} {
 				cfg.Preflights[check] = actionstest.Always(actions.Pass())
@@ -87,7 +87,7 @@ func TestAStepAsksAgainAsItWasAskedBefore(t *testing.T) {
 		planned.Timeout = journal.Duration(2 * time.Hour)
 		code.steps = []journal.PlannedStep{planned}
 		definition := code.definition()
-		definition.Steps = map[string]actions.Step{"act": code}
+		definition.Steps = map[string]actions.StepDef{"act": {Step: code}}
 		cfg := w.Config([]actions.Definition{definition})
 		cfg.Preflights["X"] = actions.PreflightFunc(func(_ context.Context, record journal.ActionRecord) actions.Verdict {
 			if record.Steps["a"].Attempts > 0 {

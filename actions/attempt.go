@@ -23,7 +23,7 @@ type attemptResult struct {
 // the timeout that the plan gives it. The effect is cut short only when work
 // ends. Waiting for the proof changes nothing, so that it also ends with waiting.
 // In a dry run it causes nothing, and returns [errDryRun].
-func attempt(work, waiting context.Context, code Step, step StepContext) (result attemptResult) {
+func attempt(work, waiting context.Context, code StepDef, step StepContext) (result attemptResult) {
 	if step.Action.Request.DryRun {
 		return attemptResult{err: fmt.Errorf("step %s of %s: %w", step.Planned.ID, step.Action.ID, errDryRun)}
 	}
@@ -31,12 +31,12 @@ func attempt(work, waiting context.Context, code Step, step StepContext) (result
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
-	defer tidy(work, code, step, &result.err)
+	defer cleanUp(work, code, step, &result.err)
 	return attemptWithin(work, waiting, timeout, code, step)
 }
 
 // attemptWithin is an attempt without what is to be done about its end.
-func attemptWithin(work, waiting context.Context, timeout time.Duration, code Step, step StepContext) (result attemptResult) {
+func attemptWithin(work, waiting context.Context, timeout time.Duration, code StepDef, step StepContext) (result attemptResult) {
 	defer Catch(step.Log, "an attempt", &result.err)
 	work, cancel := context.WithTimeout(work, timeout)
 	defer cancel()
@@ -54,27 +54,26 @@ func attemptWithin(work, waiting context.Context, timeout time.Duration, code St
 	return attemptResult{outputs: outputs}
 }
 
-// tidyTime bounds what a step takes back at the end of an attempt.
-const tidyTime = 5 * time.Second
+// cleanUpTime bounds what a step takes back at the end of an attempt.
+const cleanUpTime = 5 * time.Second
 
-// tidy lets a step take back what must not stay. A panic of its is logged, and changes
+// cleanUp lets a step take back what must not stay. A panic of its is logged, and changes
 // nothing about how the attempt went.
-func tidy(work context.Context, code Step, step StepContext, failed *error) {
-	tidying, is := code.(TidyStep)
-	if !is {
+func cleanUp(work context.Context, code StepDef, step StepContext, failed *error) {
+	if code.CleanUp == nil {
 		return
 	}
 	var panicked error
 	defer Catch(step.Log, "the end of an attempt", &panicked)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), tidyTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), cleanUpTime)
 	defer cancel()
-	tidying.Tidy(ctx, step.over(), *failed)
+	code.CleanUp(ctx, step.over(), *failed)
 }
 
 // proofOf waits for the proof until either context ends. An effect that came to
 // its end although waiting is over deserves one look: it saves the next start
 // from repeating it.
-func proofOf(work, waiting context.Context, code Step, step StepContext) (Proof, error) {
+func proofOf(work, waiting context.Context, code StepDef, step StepContext) (Proof, error) {
 	if waiting.Err() != nil {
 		proof, err := code.Prove(work, step)
 		if err == nil && !proof.Done {
@@ -98,10 +97,10 @@ const (
 	lastLook  = 2 * time.Second
 )
 
-func awaitProof(ctx context.Context, code Step, step StepContext) (Proof, error) {
+func awaitProof(ctx context.Context, code StepDef, step StepContext) (Proof, error) {
 	heed := unheeded
-	if heedful, is := code.(HeedfulStep); is {
-		heed = func() <-chan struct{} { return heedful.Heed(step) }
+	if code.WakeUp != nil {
+		heed = func() <-chan struct{} { return code.WakeUp(step) }
 	}
 	return Await(ctx, heed, func(ctx context.Context) (Proof, error) {
 		proof, err := code.Prove(ctx, step)

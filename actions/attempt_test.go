@@ -30,7 +30,7 @@ func TestNoEffectIsEverCausedInADryRun(t *testing.T) {
 			Action:  journal.ActionRecord{ID: "a-1", Request: journal.ActionRequested{DryRun: dryRun}},
 			Planned: journal.PlannedStep{ID: "a"}, Log: slog.New(slog.DiscardHandler),
 		}
-		result := attempt(t.Context(), t.Context(), code, step)
+		result := attempt(t.Context(), t.Context(), StepDef{Step: code}, step)
 		if errors.Is(result.err, errDryRun) != dryRun || (code.effects == 0) != dryRun {
 			t.Errorf("dry run %v: %d effects, %v", dryRun, code.effects, result.err)
 		}

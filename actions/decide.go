@@ -26,8 +26,8 @@ func (a *run) decide() (wake time.Time) {
 	switch {
 	case a.stopping || a.record.Ended != nil:
 		return time.Time{}
-	case a.unfit != "":
-		a.hold("", Check{HoldReadable, Hold(a.unfit)})
+	case a.unfit != nil:
+		a.hold("", Check{HoldReadable, Hold(a.unfit.Error())})
 		return time.Time{}
 	}
 	a.considerCancel()
@@ -152,11 +152,6 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	return wake
 }
 
-func forgoes(code Step) bool {
-	forgoing, is := code.(ForgoingStep)
-	return is && forgoing.Forgoes()
-}
-
 // lookAt examines a batch of one group.
 func (a *run) lookAt(g *group, batch []*stepState) {
 	g.begin()
@@ -166,12 +161,12 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 		s.busy, s.waits.again = true, false
 		candidates[i] = candidate{
 			planned: s.planned, code: s.code,
-			prove: (startedBefore(a.progress(s)) || g.claimed == s.planned.ID && forgoes(s.code)) && !a.record.Request.DryRun,
+			prove: (startedBefore(a.progress(s)) || g.claimed == s.planned.ID && s.code.MayBeForgone) && !a.record.Request.DryRun,
 		}
 		contexts[s.planned.ID] = a.contextOf(s.planned)
 	}
 	looking, preflights := a.looking, a.askedBefore(g, batch[0].planned.Preflights)
-	if a.urgent(g, batch) {
+	if a.mustFinish(g, batch) {
 		preflights = []string{SafeMode}
 	}
 	look := func() {

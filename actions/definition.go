@@ -42,7 +42,7 @@ type Definition struct {
 	// nothing. An error holds the action, visibly, and Plan is called again.
 	Plan func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error)
 	// Steps is the code of the planned steps, by their Does.
-	Steps map[string]Step
+	Steps map[string]StepDef
 	// Preflights are the checks that belong to the kind, by name. They take
 	// precedence over those of [Config].
 	Preflights map[string]Preflight
@@ -55,11 +55,11 @@ type Definition struct {
 }
 
 // step returns the code for planned steps with that Does.
-func (d *Definition) step(does string) (Step, bool) {
+func (d *Definition) step(does string) (StepDef, bool) {
 	if code, ok := d.Steps[does]; ok {
 		return code, true
 	}
-	return gateStep{}, does == DoesGate
+	return StepDef{Step: gateStep{}}, does == DoesGate
 }
 
 // Step is an effect and its proof. Both must honour ctx, must bear being called
@@ -72,76 +72,43 @@ type Step interface {
 	Do(ctx context.Context, step StepContext) (outputs json.RawMessage, err error)
 }
 
-// AtomicStep is a [Step] that can say of itself that its effect is a single
-// call which Prove sees completely: while Prove denies it, nothing has happened.
-// An action can still be abandoned after its point of no return while every
-// irreversible step that was started is of this kind and is denied.
-type AtomicStep interface {
+// StepDef is a [Step] with its properties. All but the Step may be left out.
+type StepDef struct {
 	Step
-	Atomic() bool
-}
+	// Atomic is set when the effect is a single call which Prove sees completely: while Prove denies it, nothing has
+	// happened. An action can still be abandoned after its point of no return while every irreversible step that was
+	// started is atomic and is denied.
+	Atomic bool
+	// Interruptible is set when the effect may take hours and may be cut short at any moment; a later attempt
+	// continues it. The context of Do then ends as soon as the action is to end early or EKCO to stop. Other steps
+	// complete first, within the grace period of EKCO's stop. An undo step is never cut short.
+	Interruptible bool
+	// MayBeForgone is set when Prove may find the step done without a start. Prove is then also asked while the step
+	// waits for another action's domains: it may not need them.
+	MayBeForgone bool
+	// SlowProof is set when one call of Prove may take as long as the step's timeout.
+	SlowProof bool
 
-// UrgentStep is a [Step] of several effects between which the world is worse than before
-// and after, as while a service is away. It can say of itself that it was interrupted
-// there.
-type UrgentStep interface {
-	Step
-	// Urgent reports, by what is on record of the step alone, whether it must go on at
-	// once: then nothing but its proof and [SafeMode] is asked before, nor does it wait for
-	// other actions. Do judges itself whether it goes on or back. If it fails too often there,
-	// the action ends early and takes back what the step did, as far as the plan says how. As
-	// long as the step is there, the step that takes it back is as urgent, whoever ends the
-	// action.
-	Urgent(step StepContext) bool
-}
-
-// InterruptibleStep is a [Step] whose effect may take hours, and may be cut short at any
-// moment: whatever is half done then, a later attempt goes on with.
-type InterruptibleStep interface {
-	Step
-	// Interruptible reports whether the context of Do ends as soon as the action is to end
-	// early or EKCO to stop. Other steps come to their end first, for which EKCO's stop
-	// leaves them the grace. The way back is never cut short.
-	Interruptible() bool
-}
-
-// ForgoingStep is a [Step] that may end without having begun: if its effect is impossible, that is its outcome.
-type ForgoingStep interface {
-	Step
-	// Forgoes reports whether Prove is called before the step has begun, while it waits for another action's domains:
-	// it may not need them.
-	Forgoes() bool
-}
-
-// TidyStep is a [Step] whose effect must not stay as it is until its next attempt, which may
-// be long in coming: something that has begun and will not come to its end, say.
-type TidyStep interface {
-	Step
-	// Tidy is called when an attempt is over: with nil once its proof was seen, else with
-	// why it was not, which is ctx's error in its tree if the action is to end early, or
-	// EKCO to stop. What it takes back is part of what the step's start has announced. It
-	// has a few seconds, also at EKCO's stop. A killed EKCO calls nothing, so that a later
-	// attempt must bear what Tidy would have taken back.
-	Tidy(ctx context.Context, step StepContext, failed error)
-}
-
-// HeedfulStep is a [Step] that notices when it is worth looking again whether its effect has
-// happened.
-type HeedfulStep interface {
-	Step
-	// Heed returns what is closed then, or nil. It is asked before each look. Looks are
-	// taken without it too, every few seconds.
-	Heed(step StepContext) (again <-chan struct{})
-}
-
-// LeavingStep is a [Step] that can tell whether something it would remove is
-// another's now. It is asked together with the step's preflights, also while one
-// of them holds the step. What it names is on record before the step starts, and
-// stays in [journal.ActionRecord.Left] for the rest of the action.
-type LeavingStep interface {
-	Step
-	// Leaves changes nothing. What is on record already may be among its answers.
-	Leaves(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
+	// MustFinish is for a step of several effects between which the cluster is worse off than before and after, as
+	// while a service is away. It reports, from the record of the started step alone, whether it was interrupted
+	// there. Then only its proof and [SafeMode] are asked before it continues, and it does not wait for other
+	// actions; Do decides whether it completes or undoes its effects. If it fails too often there, the action ends
+	// early and undoes what the step did, as far as the plan says how. The same holds for the undo step, whatever
+	// ended the action.
+	MustFinish func(step StepContext) bool
+	// CleanUp is called at the end of each attempt: with nil once its proof was seen, else with the reason, which
+	// has ctx's error in its tree if the action is to end early or EKCO to stop. What it takes back is part of what
+	// the step's start has announced. It has a few seconds, also at EKCO's stop. If EKCO is killed it is not called,
+	// so a later attempt must tolerate what it would have taken back.
+	CleanUp func(ctx context.Context, step StepContext, failed error)
+	// WakeUp returns a channel that is closed when it is worth looking again whether the effect has happened, or
+	// nil. It is called before each look. EKCO also looks without it, every few seconds.
+	WakeUp func(step StepContext) <-chan struct{}
+	// Skips returns what the step would remove but must not, because it is another's now. It changes nothing, and is
+	// asked together with the step's preflights, also while one of them holds the step. What it names is on record
+	// before the step starts, and stays in [journal.ActionRecord.Left] for the rest of the action. It may name
+	// again what is on record.
+	Skips func(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
 }
 
 // Proof is what a look at the world says about a step's effect.

@@ -12,21 +12,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookTimeout bounds a single look at the world: a proof, unless its step is patient, or
+// lookTimeout bounds a single look at the world: a proof, unless its step has a [StepDef.SlowProof], or
 // a preflight.
 const lookTimeout = 30 * time.Second
-
-// patientStep is a [Step] that says itself how long a look may take.
-type patientStep interface {
-	lookTime(planned journal.PlannedStep) time.Duration
-}
 
 // candidate is a step that may start, as it was when it was looked at.
 type candidate struct {
 	planned journal.PlannedStep
-	code    Step
+	code    StepDef
 	// prove is set when the step was started before, so that its effect may be
-	// there already, and for a [ForgoingStep] that waits for domains.
+	// there already, and for one that [StepDef.MayBeForgone] and waits for domains.
 	prove bool
 }
 
@@ -58,7 +53,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 			continue
 		}
 		proving.Go(func() {
-			if _, patient := c.code.(patientStep); !patient {
+			if !c.code.SlowProof {
 				defer asking.begin("Proof")()
 			}
 			proof := prove(ctx, c.code, contexts[c.planned.ID])
@@ -80,11 +75,11 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 	return result
 }
 
-func prove(ctx context.Context, code Step, step StepContext) (result proofResult) {
+func prove(ctx context.Context, code StepDef, step StepContext) (result proofResult) {
 	defer Catch(step.Log, "a look whether it happened", &result.err)
 	timeout := lookTimeout
-	if patient, is := code.(patientStep); is {
-		timeout = patient.lookTime(step.Planned)
+	if code.SlowProof {
+		timeout = max(timeout, time.Duration(step.Planned.Timeout))
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

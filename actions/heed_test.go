@@ -16,7 +16,7 @@ type heedful struct {
 	noticed chan struct{}
 }
 
-func (h *heedful) Heed(actions.StepContext) <-chan struct{} { return h.noticed }
+func (h *heedful) wakeUp(actions.StepContext) <-chan struct{} { return h.noticed }
 
 func TestWhatIsNoticedIsLookedAtAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -28,7 +28,7 @@ func TestWhatIsNoticedIsLookedAtAtOnce(t *testing.T) {
 			return happened.Load(), nil
 		}
 		definition := h.definition()
-		definition.Steps = map[string]actions.Step{"act": h}
+		definition.Steps = map[string]actions.StepDef{"act": {Step: h, WakeUp: h.wakeUp}}
 		w.requestTest()
 		r := w.Start(w.Config([]actions.Definition{definition}))
 		time.AfterFunc(20*time.Second+300*time.Millisecond, func() {

@@ -14,8 +14,6 @@ import (
 // long is a step that takes as long as it is let.
 type long struct{ *script }
 
-func (long) Interruptible() bool { return true }
-
 func newLong(steps ...journal.PlannedStep) long {
 	return long{&script{steps: steps, do: func(ctx context.Context, _ string) error {
 		<-ctx.Done()
@@ -25,7 +23,7 @@ func newLong(steps ...journal.PlannedStep) long {
 
 func (l long) kinds() []actions.Definition {
 	definition := l.definition()
-	definition.Steps = map[string]actions.Step{"act": l}
+	definition.Steps = map[string]actions.StepDef{"act": {Step: l, Interruptible: true}}
 	return []actions.Definition{definition}
 }
 

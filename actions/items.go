@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/replicatedhq/ekco/internal/parallel"
-	"github.com/replicatedhq/ekco/journal"
 )
 
 // Items is a [Step] over many items, each with an outcome of its own. They are worked
@@ -80,12 +79,6 @@ func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 	}
 	outputs, err := outcomesOf(step, results)
 	return Proof{Done: true, Outputs: outputs}, err
-}
-
-// lookTime implements patientStep: to look at many items takes its time, and to find
-// that all of them wait must not take more than there is.
-func (Items[I]) lookTime(planned journal.PlannedStep) time.Duration {
-	return max(time.Duration(planned.Timeout), lookTimeout)
 }
 
 // Do implements [Step]. Its error is an [UnfinishedError].

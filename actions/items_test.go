@@ -115,7 +115,7 @@ func (w *world) onFleet(step actions.Step, nodes int) actions.Config {
 	kind := (&script{steps: []journal.PlannedStep{{
 		ID: "set", Does: "act", Input: input, Irreversible: true, MayWaitFor: actions.HoldItems, Timeout: journal.Duration(10 * time.Minute),
 	}}}).definition()
-	kind.Steps = map[string]actions.Step{"act": step}
+	kind.Steps = map[string]actions.StepDef{"act": {Step: step, SlowProof: true}}
 	return w.Config([]actions.Definition{kind})
 }
 

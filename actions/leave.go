@@ -16,15 +16,15 @@ import (
 func leaves(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
 	asked := make(map[string]bool)
 	for _, c := range batch {
-		if code, ok := c.code.(LeavingStep); ok && !asked[c.planned.Does] {
+		if c.code.Skips != nil && !asked[c.planned.Does] {
 			asked[c.planned.Does] = true
-			left = append(left, leavesOf(ctx, code, contexts[c.planned.ID])...)
+			left = append(left, skipsOf(ctx, c.code, contexts[c.planned.ID])...)
 		}
 	}
 	return left
 }
 
-func leavesOf(ctx context.Context, code LeavingStep, step StepContext) (left []journal.ActionLeft) {
+func skipsOf(ctx context.Context, code StepDef, step StepContext) (left []journal.ActionLeft) {
 	var err error
 	defer func() {
 		if err != nil {
@@ -34,7 +34,7 @@ func leavesOf(ctx context.Context, code LeavingStep, step StepContext) (left []j
 	defer Catch(step.Log, "a look at what is to be left alone", &err)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	left, err = code.Leaves(ctx, step)
+	left, err = code.Skips(ctx, step)
 	return left
 }
 

@@ -22,7 +22,7 @@ func TestADoneStepWithoutItsNeededOutputHoldsTheAction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				definition := (&script{steps: []journal.PlannedStep{step("a"), step("b", "a")}}).definition()
-				definition.Needed, definition.Steps = test.needed, map[string]actions.Step{"act": &leaving{done: true}}
+				definition.Needed, definition.Steps = test.needed, map[string]actions.StepDef{"act": {Step: &leaving{done: true}}}
 				w.Request(testSubject, journal.ActionRequested{Kind: testKind})
 				w.Append("operator", journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{step("a"), step("b", "a")}}}, journal.TypeActionPlanned)
 				w.Append("operator", journal.StepStarted{Step: "a", Attempt: 1}, journal.TypeStepStarted)

@@ -45,7 +45,7 @@ func (a *run) learn(event journal.Event, payload journal.Payload) {
 // cancelled turns back, if the action still may.
 func (a *run) cancelled(event journal.Event, p *journal.ActionCancelling) {
 	a.cancel = true
-	if a.unfit != "" {
+	if a.unfit != nil {
 		return
 	}
 	if a.record.Cancelling == nil {

@@ -55,7 +55,7 @@ func (s *noting) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 func (s *noting) kinds() []actions.Definition {
 	k := &script{steps: []journal.PlannedStep{step("a")}}
 	definition := k.definition()
-	definition.Steps = map[string]actions.Step{"act": s}
+	definition.Steps = map[string]actions.StepDef{"act": {Step: s}}
 	return []actions.Definition{definition}
 }
 
@@ -138,7 +138,7 @@ func TestWhatGetsFurtherHasItsWholeBudgetAgain(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				s := &stumbling{noting: &noting{}, further: further}
 				definition := s.kinds()
-				definition[0].Steps = map[string]actions.Step{"act": s}
+				definition[0].Steps = map[string]actions.StepDef{"act": {Step: s}}
 				cfg := w.Config(definition)
 				cfg.Retry.Budget = 2
 				w.requestTest()
@@ -209,9 +209,9 @@ func TestWhatIsNotedAheadIsMirroredBeforeTheEffect(t *testing.T) {
 				k := &script{steps: []journal.PlannedStep{step("a")}}
 				definition := k.definition()
 				began := time.Now()
-				definition.Steps = map[string]actions.Step{"act": ahead{func() {
+				definition.Steps = map[string]actions.StepDef{"act": {Step: ahead{func() {
 					seen = append(seen, fmt.Sprintf("effect within 7 s: %t", time.Since(began) < 7*time.Second))
-				}}}
+				}}}}
 				w.requestTest()
 				cfg := w.Config([]actions.Definition{definition})
 				cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(ctx context.Context, _ journal.ActionRecord) actions.Verdict {

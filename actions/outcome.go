@@ -30,7 +30,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 		}
 	}
 	startable := slices.DeleteFunc(slices.Clone(rest), func(s *stepState) bool { return found.proofs[s.planned.ID].err != nil })
-	if a.takesDomains(g) && len(startable) > 0 && !a.urgent(g, startable) {
+	if a.takesDomains(g) && len(startable) > 0 && !a.mustFinish(g, startable) {
 		a.takeDomains(g, startable, checks, start)
 		return
 	}
@@ -150,9 +150,8 @@ func (a *run) mayAbandon(found examination) bool {
 		if !s.planned.Irreversible || !startedBefore(a.progress(s)) {
 			return false
 		}
-		code, ok := s.code.(AtomicStep)
 		proof, looked := found.proofs[s.planned.ID]
-		denied := ok && code.Atomic() && looked && proof.err == nil && !proof.Done
+		denied := s.code.Atomic && looked && proof.err == nil && !proof.Done
 		return !denied
 	})
 }
@@ -240,7 +239,7 @@ func (a *run) start(s *stepState) {
 
 // during returns the context in which a step has its effect.
 func (a *run) during(s *stepState) context.Context {
-	if code, is := s.code.(InterruptibleStep); is && code.Interruptible() && !a.undoing {
+	if s.code.Interruptible && !a.undoing {
 		return a.going
 	}
 	return a.work

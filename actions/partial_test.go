@@ -44,7 +44,7 @@ func TestWhatIsMissingIsPartialWhereItsKindSaysSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				definition := (&script{steps: []journal.PlannedStep{step("a")}}).definition()
-				definition.Partial, definition.Steps = test.partial, map[string]actions.Step{"act": &leaving{outputs: test.outputs, done: test.dry}}
+				definition.Partial, definition.Steps = test.partial, map[string]actions.StepDef{"act": {Step: &leaving{outputs: test.outputs, done: test.dry}}}
 				w.Request(testSubject, journal.ActionRequested{Kind: testKind, DryRun: test.dry})
 				w.RunToEnd(w.Config([]actions.Definition{definition}))
 				for _, event := range w.Events() {

@@ -33,7 +33,7 @@ func (c *copying) Prove(context.Context, actions.StepContext) (actions.Proof, er
 func copies(w *world, watcher actions.Watcher) {
 	k := &script{steps: []journal.PlannedStep{step("copy-objects")}}
 	definition := k.definition()
-	definition.Steps = map[string]actions.Step{"act": &copying{}}
+	definition.Steps = map[string]actions.StepDef{"act": {Step: &copying{}}}
 	w.requestTest()
 	cfg := w.Config([]actions.Definition{definition})
 	cfg.Watcher = watcher
@@ -76,7 +76,7 @@ func TestWhatALookForTheProofMissesIsToldToWhoWatches(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		k := &script{steps: []journal.PlannedStep{step("late")}}
 		definition := k.definition()
-		definition.Steps = map[string]actions.Step{"act": &late{}}
+		definition.Steps = map[string]actions.StepDef{"act": {Step: &late{}}}
 		w.requestTest()
 		cfg := w.Config([]actions.Definition{definition})
 		var got []actions.Progress

@@ -196,7 +196,7 @@ func TestAStepPutAsideIsNotReleasedWithItsGroup(t *testing.T) {
 		k.do = func(_ context.Context, id string) error { return errBroken }
 		k.prove = func(context.Context, string) (bool, error) { return false, nil }
 		kind := k.definition()
-		kind.Steps["set"] = f.step(0)
+		kind.Steps["set"] = actions.StepDef{Step: f.step(0), SlowProof: true}
 		w.requestTest()
 		cfg := w.Config([]actions.Definition{kind})
 		r := w.Start(cfg)

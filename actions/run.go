@@ -2,6 +2,7 @@ package actions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -57,8 +58,8 @@ type run struct {
 	// shared is the copy of the record that steps may read, or nil when the
 	// record has changed since.
 	shared *journal.ActionRecord
-	// unfit says why the action cannot be understood, or is empty.
-	unfit string
+	// unfit is why this EKCO must not touch the action, or nil.
+	unfit error
 
 	// gate is what the plan asks before anything is destroyed, gatePassed when this
 	// run last asked it and was let through.
@@ -108,7 +109,7 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 		resumed: record.Planned,
 		unfit:   unfit(record, kind),
 	}
-	if record.Planned && a.unfit == "" {
+	if record.Planned && a.unfit == nil {
 		a.takePlan()
 	}
 	for step := range record.Holds {
@@ -117,34 +118,34 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 	return a
 }
 
-// unfit says why this EKCO must not touch an action, or returns "".
-func unfit(record journal.ActionRecord, kind *Kind) string {
+// unfit returns an error if this EKCO must not touch the action.
+func unfit(record journal.ActionRecord, kind *Kind) error {
 	switch {
 	case record.Unreadable != "":
-		return "this EKCO cannot read the action: " + record.Unreadable
+		return errors.New("this EKCO cannot read the action: " + record.Unreadable)
 	case kind == nil:
-		return fmt.Sprintf("this EKCO does not know actions of kind %q", record.Kind)
+		return fmt.Errorf("this EKCO does not know actions of kind %q", record.Kind)
 	case record.Planned:
 		return unfitPlan(record, kind)
 	}
-	return ""
+	return nil
 }
 
-func unfitPlan(record journal.ActionRecord, kind *Kind) string {
+func unfitPlan(record journal.ActionRecord, kind *Kind) error {
 	if err := checkPlan(record.Plan); err != nil {
-		return "the plan cannot be carried out: " + err.Error()
+		return fmt.Errorf("the plan cannot be carried out: %w", err)
 	}
 	for _, step := range slices.Concat(record.Plan.Steps, record.Plan.Undo) {
 		if _, known := kind.step(step.Does); !known && !record.Steps[step.ID].Done() {
-			return fmt.Sprintf("this EKCO does not know what step %q does (%s)", step.ID, step.Does)
+			return fmt.Errorf("this EKCO does not know what step %q does (%s)", step.ID, step.Does)
 		}
 		progress := record.Steps[step.ID]
 		if progress.Done() && len(progress.Outputs) == 0 && slices.Contains(kind.Needed, step.Does) && !record.Request.DryRun {
-			return fmt.Sprintf("step %q is done, and what it left for later steps is missing: the mirror that the action was taken over from "+
+			return fmt.Errorf("step %q is done, and what it left for later steps is missing: the mirror that the action was taken over from "+
 				"did not hold it. Start the EKCO that has the former journal, or finish by hand what the plan lists", step.ID)
 		}
 	}
-	return ""
+	return nil
 }
 
 // toItsEnd takes turns until the action has ended, ctx has, or the journal

@@ -84,7 +84,7 @@ func (k *script) calls() []string {
 func (k *script) definition() actions.Definition {
 	return actions.Definition{
 		Kind: testKind, AskedLast: []string{"NodeStillGone"},
-		Plan: k.makePlan, Steps: map[string]actions.Step{"act": k},
+		Plan: k.makePlan, Steps: map[string]actions.StepDef{"act": {Step: k}},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // stepState is what a run knows about a step beyond the record.
 type stepState struct {
 	planned journal.PlannedStep
-	code    Step
+	code    StepDef
 	group   *group
 	// busy is set while the step is looked at or under way.
 	busy bool
@@ -36,8 +36,8 @@ type group struct {
 	// changes is set when its steps change something, irreversible when that cannot
 	// be undone.
 	changes, irreversible bool
-	// urgent is set when its steps are a [UrgentStep] each, or take one back.
-	urgent bool
+	// mustFinish is set when each of its steps has a [StepDef.MustFinish], or undoes one that has.
+	mustFinish bool
 	// heldStep is the step under which the group's hold is recorded, or empty.
 	heldStep string
 	// domains are what each of its steps takes; claimed is the step under which they
@@ -76,11 +76,11 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 
 // groupOf returns the group of a step, which waits if the step is on record as
 // held, unless it is tried all the same.
-func (a *run) groupOf(planned journal.PlannedStep, code Step, changes bool) *group {
-	urgent := a.canBeUrgent(planned, code)
-	key := fmt.Sprint(changes, urgent, planned.Irreversible, planned.Preflights, planned.Domains)
+func (a *run) groupOf(planned journal.PlannedStep, code StepDef, changes bool) *group {
+	mustFinish := a.mayHaveToFinish(planned, code)
+	key := fmt.Sprint(changes, mustFinish, planned.Irreversible, planned.Preflights, planned.Domains)
 	if a.groups[key] == nil {
-		a.groups[key] = &group{changes: changes, urgent: urgent, irreversible: planned.Irreversible, domains: planned.Domains}
+		a.groups[key] = &group{changes: changes, mustFinish: mustFinish, irreversible: planned.Irreversible, domains: planned.Domains}
 	}
 	if hold, held := a.record.Holds[planned.ID]; held && hold.Preflight != HoldNextAttempt {
 		a.groups[key].heldStep = planned.ID

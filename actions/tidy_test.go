@@ -28,7 +28,7 @@ func (u *untidy) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	return proof, err
 }
 
-func (u *untidy) Tidy(ctx context.Context, step actions.StepContext, failed error) {
+func (u *untidy) cleanUp(ctx context.Context, step actions.StepContext, failed error) {
 	u.tidied = append(u.tidied, failed)
 	deadline, _ := ctx.Deadline()
 	u.left = append(u.left, time.Until(deadline))
@@ -46,7 +46,7 @@ func newUntidy(steps ...journal.PlannedStep) *untidy {
 
 func (u *untidy) kinds() []actions.Definition {
 	definition := u.definition()
-	definition.Steps = map[string]actions.Step{"act": u}
+	definition.Steps = map[string]actions.StepDef{"act": {Step: u, CleanUp: u.cleanUp}}
 	return []actions.Definition{definition}
 }
 
@@ -105,7 +105,7 @@ func TestAStopAndACancelTidyWhatIsWaitedFor(t *testing.T) {
 		undo.Undoes, undo.Does = "a", "undo"
 		u.undo, u.prove = []journal.PlannedStep{undo}, never
 		kinds := u.kinds()
-		kinds[0].Steps["undo"] = &script{}
+		kinds[0].Steps["undo"] = actions.StepDef{Step: &script{}}
 		w.requestTest()
 		r := w.Start(w.Config(kinds))
 		w.Pass(10 * time.Second)

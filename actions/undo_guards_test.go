@@ -34,11 +34,6 @@ func TestWhatLosesItsReasonAgainOnItsWayBackIsTakenBackAllTheSame(t *testing.T) 
 	})
 }
 
-// atomicScript is a script whose steps are single calls that their proofs see.
-type atomicScript struct{ *script }
-
-func (atomicScript) Atomic() bool { return true }
-
 func TestAnActionWithAWayBackIsNotAbandonedPastItsPointOfNoReturnThoughNothingHappened(t *testing.T) {
 	for name, back := range map[string]bool{"with a way back": true, "without one": false} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +53,7 @@ func TestAnActionWithAWayBackIsNotAbandonedPastItsPointOfNoReturnThoughNothingHa
 					return id != "last" && slices.Contains(k.calls(), id), nil
 				}
 				definition := k.definition()
-				definition.Steps = map[string]actions.Step{"act": atomicScript{k}}
+				definition.Steps = map[string]actions.StepDef{"act": {Step: k, Atomic: true}}
 				guard := actionstest.Answering(actions.Pass())
 				w.requestTest()
 				cfg := actionstest.With(w.Config([]actions.Definition{definition}), map[string]actions.Preflight{"X": guard})

@@ -28,7 +28,7 @@ func (d door) Do(ctx context.Context, step actions.StepContext) (json.RawMessage
 	return d.script.Do(ctx, step)
 }
 
-func (d door) Urgent(step actions.StepContext) bool {
+func (d door) isOpen(step actions.StepContext) bool {
 	var now opened
 	_, err := step.Output(step.Planned.ID, &now)
 	return err == nil && now.Open
@@ -36,7 +36,7 @@ func (d door) Urgent(step actions.StepContext) bool {
 
 func (d door) kinds() []actions.Definition {
 	definition := d.definition()
-	definition.Steps = map[string]actions.Step{"act": d}
+	definition.Steps = map[string]actions.StepDef{"act": {Step: d, MustFinish: d.isOpen}}
 	definition.Preflights = map[string]actions.Preflight{"Holding": actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
 		return actions.Hold("not now")
 	})}

@@ -110,7 +110,7 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 	}
 	d.dropStale(s, now)
 	taken, free := d.free(s, now, claim)
-	if free && !has(rec.Retains(now, claim.Steps), claim.Domains) {
+	if free && !has(retained(rec, now, claim.Steps), claim.Domains) {
 		taken, free = d.isNext(s, now, claim)
 	}
 	if !free {
@@ -179,7 +179,7 @@ func (a ahead) of(action string) bool { return a.others || (a.one != "" && a.one
 func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
 	taken := map[string]ahead{}
 	for _, rec := range s.Actions {
-		for domain := range rec.Occupies(now) {
+		for domain := range Occupied(rec, now) {
 			taken[domain] = taken[domain].and(rec.ID)
 		}
 	}
@@ -236,7 +236,7 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 		if rec.ID == claim.Action {
 			continue
 		}
-		occupied := rec.Occupies(now)
+		occupied := Occupied(rec, now)
 		for _, domain := range claim.Domains {
 			if step := occupied[domain]; step != "" {
 				taken = append(taken, Taken{By: rec.ID, Step: step, Domain: domain, Stuck: s.stuckReason(rec)})

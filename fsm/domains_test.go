@@ -119,7 +119,7 @@ func (c *crowd) apart() {
 	c.t.Helper()
 	owner := map[string]string{}
 	for _, x := range c.turns {
-		for domain := range x.rec.Occupies(c.now) {
+		for domain := range Occupied(x.rec, c.now) {
 			if other := owner[domain]; other != "" && other != x.rec.ID {
 				c.t.Fatalf("%s and %s both have %s", other, x.rec.ID, domain)
 			}
@@ -194,7 +194,7 @@ func (c *crowd) tick(t *rapid.T) {
 			continue
 		}
 		x.asks = c.now.Add(time.Duration(rapid.IntRange(1, 30).Draw(t, "asks again")) * time.Second)
-		held := len(step.Domains) > 0 && has(x.rec.Retains(c.now, []string{step.ID}), step.Domains)
+		held := len(step.Domains) > 0 && has(retained(x.rec, c.now, []string{step.ID}), step.Domains)
 		if _, in := c.ask(x); in {
 			c.overtaken(x, step.Domains, held)
 		}

@@ -91,9 +91,11 @@ type CephPool struct {
 	// Size is how many copies it keeps, and MinSize how many it needs to serve.
 	Size    int `json:"size"`
 	MinSize int `json:"min_size"`
-	// PGMin is its minimum of placement groups, zero for none; Enough is set if it has at least [PoolPGMin].
-	PGMin  int  `json:"pg_num_min,omitempty"`
-	Enough bool `json:"enough_groups,omitempty"`
+	// PGMin is its minimum of placement groups, zero for none, and PGs how many it has, zero in earlier facts.
+	PGMin int `json:"pg_num_min,omitempty"`
+	PGs   int `json:"pg_num,omitempty"`
+	// RecordedEnough is the verdict in facts without PGs: it has at least [PoolPGMin] placement groups.
+	RecordedEnough bool `json:"enough_groups,omitempty"`
 	// Bound is set if its copies cannot be on any hosts, or it has no copies.
 	Bound bool `json:"bound,omitempty"`
 	// OnOSDs is set if its copies are on different OSDs, and may be on one host.

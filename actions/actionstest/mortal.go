@@ -3,6 +3,7 @@ package actionstest
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/journal"
@@ -21,31 +22,35 @@ func (f *Fuse) Mortal(kinds ...actions.Definition) []actions.Definition {
 			}
 			return plan(ctx, record)
 		}
-		steps := make(map[string]actions.Step, len(kind.Steps))
+		kind.Steps = maps.Clone(kind.Steps)
 		for does, step := range kind.Steps {
-			steps[does] = f.mortal(step)
+			kind.Steps[does] = f.mortal(step)
 		}
-		kind.Steps = steps
 		mortal[i] = kind
 	}
 	return mortal
 }
 
-// mortal is urgent where the step is.
-func (f *Fuse) mortal(step actions.Step) actions.Step {
-	if urgent, is := step.(actions.UrgentStep); is {
-		return urgentMortal{mortalStep{step, f}, urgent}
+// mortal returns a step whose functions fail, or do nothing, once the process is dead.
+func (f *Fuse) mortal(step actions.StepDef) actions.StepDef {
+	step.Step = mortalStep{step.Step, f}
+	if cleanUp := step.CleanUp; cleanUp != nil {
+		step.CleanUp = func(ctx context.Context, step actions.StepContext, failed error) {
+			if f.Alive() == nil {
+				cleanUp(ctx, step, failed)
+			}
+		}
 	}
-	return mortalStep{step, f}
+	if skips := step.Skips; skips != nil {
+		step.Skips = func(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+			if err := f.Alive(); err != nil {
+				return nil, err
+			}
+			return skips(ctx, step)
+		}
+	}
+	return step
 }
-
-type urgentMortal struct {
-	mortalStep
-	urgent actions.UrgentStep
-}
-
-// Urgent is what the step says of itself.
-func (s urgentMortal) Urgent(step actions.StepContext) bool { return s.urgent.Urgent(step) }
 
 // mortalStep is a step as one incarnation runs it.
 type mortalStep struct {
@@ -66,43 +71,4 @@ func (s mortalStep) Do(ctx context.Context, step actions.StepContext) (outputs j
 		return err
 	})
 	return outputs, err
-}
-
-// Atomic is what the step says of itself.
-func (s mortalStep) Atomic() bool {
-	atomic, ok := s.Step.(actions.AtomicStep)
-	return ok && atomic.Atomic()
-}
-
-// Interruptible is what the step says of itself.
-func (s mortalStep) Interruptible() bool {
-	interruptible, ok := s.Step.(actions.InterruptibleStep)
-	return ok && interruptible.Interruptible()
-}
-
-// Tidy is what the step does at the end of an attempt, unless the process is dead.
-func (s mortalStep) Tidy(ctx context.Context, step actions.StepContext, failed error) {
-	if tidying, ok := s.Step.(actions.TidyStep); ok && s.fuse.Alive() == nil {
-		tidying.Tidy(ctx, step, failed)
-	}
-}
-
-// Heed is what the step says.
-func (s mortalStep) Heed(step actions.StepContext) <-chan struct{} {
-	if heedful, ok := s.Step.(actions.HeedfulStep); ok {
-		return heedful.Heed(step)
-	}
-	return nil
-}
-
-// Leaves is what the step says.
-func (s mortalStep) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
-	leaving, ok := s.Step.(actions.LeavingStep)
-	if !ok {
-		return nil, nil
-	}
-	if err := s.fuse.Alive(); err != nil {
-		return nil, err
-	}
-	return leaving.Leaves(ctx, step)
 }

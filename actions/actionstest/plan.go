@@ -78,7 +78,7 @@ func flags(kind actions.Definition, step journal.PlannedStep) []string {
 	if step.Undoes != "" {
 		flags = append(flags, "undoes "+step.Undoes)
 	}
-	if atomic, ok := kind.Steps[step.Does].(actions.AtomicStep); ok && atomic.Atomic() {
+	if kind.Steps[step.Does].Atomic {
 		flags = append(flags, "atomic")
 	}
 	if step.MayWaitFor != "" {

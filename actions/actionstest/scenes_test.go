@@ -68,7 +68,7 @@ func lighting(wrong defects) Scene {
 		w.Request(journal.Subject{Kind: "lamp", Name: "hall", UID: "1"}, journal.ActionRequested{Kind: "light"})
 		return Stage{Outcome: l.outcome, Kinds: func(f *Fuse) []actions.Definition {
 			step := &light{lamp: l, defects: wrong}
-			return f.Mortal(actions.Definition{Kind: "light", Plan: planToLight, Steps: map[string]actions.Step{"light": step}})
+			return f.Mortal(actions.Definition{Kind: "light", Plan: planToLight, Steps: map[string]actions.StepDef{"light": {Step: step}}})
 		}}
 	}}
 }

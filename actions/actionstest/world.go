@@ -108,6 +108,13 @@ func (w *World) Request(subject journal.Subject, request journal.ActionRequested
 	w.AppendAbout(subject, "operator", request, journal.TypeActionRequested)
 }
 
+// Occupied returns the locks that the open action holds now, with the steps that do.
+func (w *World) Occupied() map[string]string {
+	w.T.Helper()
+	record := w.Record()
+	return fsm.Occupied(&record, time.Now())
+}
+
 // Record folds the open action from the journal, as a start does.
 func (w *World) Record() journal.ActionRecord {
 	w.T.Helper()

@@ -70,11 +70,11 @@ func New(store Store, due Due, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRenewCertificate, Noun: "renewal", Expendable: true, RetriesStalled: true, Needed: []string{journal.StepRenewCertificate},
 		Plan: plan(of),
-		Steps: map[string]actions.Step{
-			journal.StepRenewCertificate: renew{of, changed},
-			journal.StepRestartServers:   restart{store},
-			journal.StepAwaitLoaded:      await{of, Store.Unloaded},
-			journal.StepAwaitServed:      await{of, Store.Unserved},
+		Steps: map[string]actions.StepDef{
+			journal.StepRenewCertificate: {Step: renew{of, changed}},
+			journal.StepRestartServers:   {Step: restart{store}},
+			journal.StepAwaitLoaded:      {Step: await{of, Store.Unloaded}},
+			journal.StepAwaitServed:      {Step: await{of, Store.Unserved}},
 		},
 		Preflights: map[string]actions.Preflight{
 			CertificateRenewable: renewable{of},

@@ -88,10 +88,14 @@ func OfPrimaries(p Primaries) []actions.Definition {
 	look := hosttask.Work{Tasks: p.Tasks, Does: journal.StepLookAtCertificates, Partial: true}
 	rotate := hosttask.Work{Tasks: p.Tasks, Does: journal.StepRenewControlPlane, Lacks: p.lacks, Read: read[journal.ControlPlaneRenewed]}
 	lookSteps := look.Steps()
-	lookSteps[journal.StepLookAtCertificates] = seeing{lookSteps[journal.StepLookAtCertificates].(heedful), p.Seen}
-	lookSteps[journal.StepNoteAttempt] = note{p.Attempts}
+	looking := lookSteps[journal.StepLookAtCertificates]
+	looking.Step = seeing{looking.Step, p.Seen}
+	lookSteps[journal.StepLookAtCertificates] = looking
+	lookSteps[journal.StepNoteAttempt] = actions.StepDef{Step: note{p.Attempts}}
 	rotateSteps := rotate.Steps()
-	rotateSteps[journal.StepRenewControlPlane] = current{rotateSteps[journal.StepRenewControlPlane].(heedful), p}
+	rotating := rotateSteps[journal.StepRenewControlPlane]
+	rotating.Step = current{rotating.Step, p}
+	rotateSteps[journal.StepRenewControlPlane] = rotating
 	return []actions.Definition{
 		{Kind: journal.ActionLookAtCertificates, Noun: "look", Expendable: true, Steps: lookSteps, Plan: p.planLook(look)},
 		{
@@ -172,17 +176,10 @@ func (p Primaries) task(record journal.ActionRecord, name string, args []string,
 	}, err
 }
 
-// heedful is the step of [hosttask.Work] that runs a program.
-type heedful interface {
-	actions.TidyStep
-	Interruptible() bool
-	Heed(actions.StepContext) <-chan struct{}
-}
-
 // current runs this EKCO's own image in place of the planned one: a stalled renewal may be retried long
 // after an update, when nodes no longer have the image in the plan.
 type current struct {
-	heedful
+	actions.Step
 	p Primaries
 }
 
@@ -209,13 +206,13 @@ func (c current) with(step actions.StepContext) actions.StepContext {
 
 // Do implements [actions.Step].
 func (c current) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	return c.heedful.Do(ctx, c.with(step))
+	return c.Step.Do(ctx, c.with(step))
 }
 
 // Prove implements [actions.Step]. The new task's time limit applies, too. A task that is lost while its node is not
 // ready leaves the node worse off: it is unknown what the program did.
 func (c current) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	proof, err := c.heedful.Prove(ctx, c.with(step))
+	proof, err := c.Step.Prove(ctx, c.with(step))
 	proof.Worse = proof.Worse || proof.Lost && c.p.notReady(ctx, step.Action) != ""
 	if err == nil && proof.Done {
 		proof.Outputs, err = withFailed(proof.Outputs)
@@ -253,13 +250,13 @@ func (p Primaries) notReady(ctx context.Context, record journal.ActionRecord) st
 
 // seeing passes on what a program has found.
 type seeing struct {
-	heedful
+	actions.Step
 	seen func(uid string, found journal.CertificatesOnPrimary, since time.Time)
 }
 
 // Prove implements [actions.Step].
 func (s seeing) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	proof, err := s.heedful.Prove(ctx, step)
+	proof, err := s.Step.Prove(ctx, step)
 	if err != nil || !proof.Done {
 		return proof, err
 	}

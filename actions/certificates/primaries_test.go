@@ -525,7 +525,7 @@ func TestOtherAPIServersAreAskedOnceTheDomainIsHeld(t *testing.T) {
 
 // heard is a step that keeps what it was given.
 type heard struct {
-	heedful
+	actions.Step
 	task *hosttask.Task
 }
 

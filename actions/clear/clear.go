@@ -28,7 +28,7 @@ func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionClearNode, Noun: "clearing", AskedLast: []string{nodes.StillGone}, Expendable: true,
 		Plan:       plan,
-		Steps:      map[string]actions.Step{doesDeletePod: deletePod{api}},
+		Steps:      map[string]actions.StepDef{doesDeletePod: {Step: deletePod{api}}},
 		Preflights: map[string]actions.Preflight{nodes.StillGone: nodes.Watch{API: api, Replaced: replacedNodeRunsPods}},
 	}
 }

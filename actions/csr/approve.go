@@ -43,7 +43,7 @@ func New(api csr.API, judge Judge) actions.Definition {
 	return actions.Definition{
 		Kind: Kind, Noun: "approval", AskedLast: []string{StillFits}, Expendable: true,
 		Plan:  plan,
-		Steps: map[string]actions.Step{doesApprove: approve{look}},
+		Steps: map[string]actions.StepDef{doesApprove: {Step: approve{look}}},
 		Preflights: map[string]actions.Preflight{StillFits: actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 			_, verdict := look.judged(ctx, record)
 			return verdict

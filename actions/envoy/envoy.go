@@ -24,7 +24,7 @@ func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRestartEnvoy, Noun: "restart", AskedLast: []string{StillUnready}, Expendable: true,
 		Plan:       plan,
-		Steps:      map[string]actions.Step{doesDeletePod: deletePod{api}},
+		Steps:      map[string]actions.StepDef{doesDeletePod: {Step: deletePod{api}}},
 		Preflights: map[string]actions.Preflight{StillUnready: stillUnready{api}},
 		Guards:     func(journal.ActionRecord, journal.PlannedStep) []string { return []string{StillUnready} },
 	}

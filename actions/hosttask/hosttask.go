@@ -84,8 +84,16 @@ func (i input) owner(step actions.StepContext) hosttask.Owner {
 }
 
 // Steps returns the steps that [Work.Plan] plans.
-func (w Work) Steps() map[string]actions.Step {
-	return map[string]actions.Step{w.Does: run{w}, DoesRemove: remove{w.Tasks}}
+func (w Work) Steps() map[string]actions.StepDef {
+	return map[string]actions.StepDef{
+		w.Does: {
+			Step: run{w}, WakeUp: run{w}.changed, CleanUp: run{w}.cleanUp,
+			Interruptible: true, // it only waits, for a place and for answers
+			// A task that another action has left on a lost node may have the domain of that node for minutes.
+			MayBeForgone: w.Partial,
+		},
+		DoesRemove: {Step: remove{w.Tasks}},
+	}
 }
 
 // Plan adds the steps of a task to a plan, and returns the ids of the first and of the last one. The first step
@@ -126,20 +134,6 @@ func (w Work) OutcomeOf(record journal.ActionRecord, node string) (outcome Outco
 
 // run is the step that runs a program on a node.
 type run struct{ Work }
-
-var (
-	_ actions.TidyStep          = run{}
-	_ actions.InterruptibleStep = run{}
-	_ actions.HeedfulStep       = run{}
-	_ actions.ForgoingStep      = run{}
-)
-
-// Interruptible implements [actions.InterruptibleStep]: the step only waits, for a place and for answers.
-func (run) Interruptible() bool { return true }
-
-// Forgoes implements [actions.ForgoingStep]: a task that another action has left on a lost node may have the domain of
-// that node for minutes.
-func (r run) Forgoes() bool { return r.Partial }
 
 // Do implements [actions.Step]: it creates the pod, unless there is nothing to do.
 func (r run) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
@@ -339,8 +333,8 @@ func (r run) forgone(ctx context.Context, task hosttask.Task) (proof actions.Pro
 	return proof, err
 }
 
-// Heed implements [actions.HeedfulStep].
-func (r run) Heed(step actions.StepContext) <-chan struct{} {
+// changed implements [actions.StepDef.WakeUp].
+func (r run) changed(step actions.StepContext) <-chan struct{} {
 	var in input
 	if step.Input(&in) != nil {
 		return nil // Prove says so
@@ -348,9 +342,9 @@ func (r run) Heed(step actions.StepContext) <-chan struct{} {
 	return r.Tasks.Changed(in.Task, in.owner(step))
 }
 
-// Tidy implements [actions.TidyStep]. When EKCO stops or the action ends early, a running program continues: the
-// next EKCO finds it, or the undo step removes it.
-func (r run) Tidy(ctx context.Context, step actions.StepContext, failed error) {
+// cleanUp implements [actions.StepDef.CleanUp]. When EKCO stops or the action ends early, a running program continues:
+// the next EKCO finds it, or the undo step removes it.
+func (r run) cleanUp(ctx context.Context, step actions.StepContext, failed error) {
 	var in input
 	if err := step.Input(&in); err != nil {
 		return // then it has no pod

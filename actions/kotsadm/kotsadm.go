@@ -31,9 +31,9 @@ func New(api kotsadm.API, readyTimeout time.Duration, changed func()) actions.De
 	return actions.Definition{
 		Kind: journal.ActionScaleKotsadm, Noun: "scaling", Expendable: true,
 		Plan: plan(api, readyTimeout),
-		Steps: map[string]actions.Step{
-			journal.StepScaleKotsadm: scale(api, changed),
-			journal.StepAwaitKotsadm: await{api},
+		Steps: map[string]actions.StepDef{
+			journal.StepScaleKotsadm: {Step: scale(api, changed)},
+			journal.StepAwaitKotsadm: {Step: await{api}},
 		},
 		Preflights: map[string]actions.Preflight{
 			KotsadmStillThere: of(api),

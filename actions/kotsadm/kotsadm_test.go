@@ -65,7 +65,7 @@ func TestReplicasThatDoNotGetReadyHoldTheActionWithTheirPodsReasons(t *testing.T
 		d.ask()
 		r := w.Start(w.Config([]actions.Definition{d.definition()}))
 		w.Pass(30 * time.Second)
-		if occupied := w.Record().Occupies(time.Now()); len(occupied) != 0 || len(w.Record().Holds) != 0 {
+		if occupied := w.Occupied(); len(occupied) != 0 || len(w.Record().Holds) != 0 {
 			t.Errorf("while it waits it occupies %v and is held by %v", occupied, w.Record().Holds)
 		}
 		d.objects.Put(kotsadm.PodRef(1), `{"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available"}]}}`)

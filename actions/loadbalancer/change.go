@@ -58,8 +58,8 @@ func (p Parts) changing() actions.Definition {
 	steps := p.setting().Steps()
 	steps[journal.StepWriteLoadBalancer] = p.balancing().Steps()[journal.StepWriteLoadBalancer]
 	steps[journal.StepCheckLoadBalancer] = p.checkingFirst().Steps()[journal.StepCheckLoadBalancer]
-	steps[journal.StepServeLoadBalancer] = serve{p.Running}
-	steps[journal.StepAllServe] = allServe{}
+	steps[journal.StepServeLoadBalancer] = actions.StepDef{Step: serve{p.Running}, Interruptible: true}
+	steps[journal.StepAllServe] = actions.StepDef{Step: allServe{}}
 	return actions.Definition{
 		Kind: journal.ActionChangeLoadBalancer, Noun: "change", Plan: p.planChange, Steps: steps, Partial: true,
 		Needed: []string{p.setting().Does, journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer, journal.StepServeLoadBalancer},

@@ -30,7 +30,7 @@ func planned(t *testing.T, w *world, input journal.KubeconfigsInput) (plan journ
 		ID: "x", Kind: journal.ActionChangeLoadBalancer, Subject: journal.Kubeconfigs, Request: journal.ActionRequested{Input: input},
 	})
 	for _, step := range plan.Steps {
-		if definition.Steps[step.Does] == nil || step.Timeout == 0 || step.Domains == nil {
+		if definition.Steps[step.Does].Step == nil || step.Timeout == 0 || step.Domains == nil {
 			t.Errorf("step %+v", step)
 		}
 		var domains []string

@@ -119,8 +119,8 @@ func (p Parts) check(node string, wanted journal.LoadBalancerInput) tasks.Task {
 func (p Parts) definition(kind journal.ActionKind, noun string) actions.Definition {
 	steps := p.work().Steps()
 	steps[journal.StepCheckLoadBalancer] = p.checking().Steps()[journal.StepCheckLoadBalancer]
-	steps[journal.StepReloadLoadBalancer] = reload{p.Running}
-	steps[journal.StepReachLoadBalancer] = reach{p.Running, p.Restarted}
+	steps[journal.StepReloadLoadBalancer] = actions.StepDef{Step: reload{p.Running}, Interruptible: true}
+	steps[journal.StepReachLoadBalancer] = actions.StepDef{Step: reach{p.Running, p.Restarted}, Interruptible: true}
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true, Plan: p.plan, Steps: steps,
 		Needed: []string{journal.StepCheckLoadBalancer, journal.StepWriteLoadBalancer, journal.StepReloadLoadBalancer, journal.StepReachLoadBalancer},

@@ -45,7 +45,7 @@ func TestAPlanHasWhatIsRunAndOnlyARestartHasAnImage(t *testing.T) {
 			if step.Does == journal.StepWriteLoadBalancer {
 				domains = []string{journal.DomainHost("a")}
 			}
-			if step.Domains == nil || !slices.Equal(step.Domains, domains) || step.Timeout == 0 || definition.Steps[step.Does] == nil {
+			if step.Domains == nil || !slices.Equal(step.Domains, domains) || step.Timeout == 0 || definition.Steps[step.Does].Step == nil {
 				t.Errorf("%s: step %+v", kind, step)
 			}
 		}

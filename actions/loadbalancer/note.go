@@ -22,7 +22,7 @@ const noteTimeout = 30 * time.Second
 func (p Parts) noting() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionNoteLoadBalancers, Noun: "note", Expendable: true, Plan: planNote,
-		Steps:      map[string]actions.Step{journal.StepNoteLoadBalancers: note{p.List, p.Noted}},
+		Steps:      map[string]actions.StepDef{journal.StepNoteLoadBalancers: {Step: note{p.List, p.Noted}}},
 		Preflights: map[string]actions.Preflight{ListStillThere: listStillThere{p.List}},
 	}
 }

@@ -17,11 +17,6 @@ import (
 // another manifest; for another configuration alone, EKCO tells it to reload.
 type reload struct{ running loadbalancer.Running }
 
-var _ actions.InterruptibleStep = reload{}
-
-// Interruptible implements [actions.InterruptibleStep]: it only waits for the kubelet and for HAProxy.
-func (reload) Interruptible() bool { return true }
-
 // seen is the state of the HAProxy of a node.
 type seen struct {
 	// missing says why HAProxy does not run with the files, or "".
@@ -132,11 +127,6 @@ type reach struct {
 	// restarted is called when a restarted HAProxy serves.
 	restarted func()
 }
-
-var _ actions.InterruptibleStep = reach{}
-
-// Interruptible implements [actions.InterruptibleStep]: it only looks.
-func (reach) Interruptible() bool { return true }
 
 // Prove implements [actions.Step].
 func (s reach) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {

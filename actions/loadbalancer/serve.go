@@ -17,11 +17,6 @@ import (
 // server answers through it. After serveTries failures, the failure is its outcome.
 type serve struct{ running loadbalancer.Running }
 
-var _ actions.InterruptibleStep = serve{}
-
-// Interruptible implements [actions.InterruptibleStep].
-func (serve) Interruptible() bool { return true }
-
 // look returns the state of HAProxy, and the outcome of the step that wrote the files.
 func (s serve) look(ctx context.Context, step actions.StepContext) (saw seen, outcome hosttask.Outcome, err error) {
 	var node journal.KubeconfigsNode

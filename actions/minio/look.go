@@ -235,9 +235,6 @@ type lookThrough struct {
 	leaves func(ctx context.Context) (string, error)
 }
 
-// Interruptible implements [actions.InterruptibleStep].
-func (lookThrough) Interruptible() bool { return true }
-
 func (s lookThrough) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	if gone, err := gone(ctx, s.api, step.Action); gone || err != nil {
 		return actions.Proof{Done: gone}, err

@@ -209,7 +209,7 @@ func TestBetweenClaimAndPodItIsLookedAgainOnceAReplicaWasStarted(t *testing.T) {
 			s.LosePart(3, 4)
 			s.Spoil(1)
 			s.BeforeAsk(func() {
-				if occupied := s.Record().Occupies(time.Now()); len(occupied) != 0 {
+				if occupied := s.Occupied(); len(occupied) != 0 {
 					t.Errorf("while MinIO looks at all objects it occupies %v", occupied)
 				}
 			})

@@ -90,19 +90,19 @@ func migrating(m *migrator) actions.Definition {
 			journal.StepCompareMinio, journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
 			doesLookAndDelete,
 		},
-		Steps: map[string]actions.Step{
-			journal.StepLookBelowMinio:        lookBelow{m.api, m.sourceDrive},
-			journal.StepLookBelowAgainMinio:   lookBelow{m.api, m.sourceDrive},
-			journal.StepCompareMinio:          compare{m},
-			journal.StepPrepareMinio:          prepare{m},
-			journal.StepCopyMinio:             copying{m},
-			journal.StepCatchUpMinio:          catchUp{m},
-			journal.StepCutOverMinio:          cutOver{m},
-			journal.StepCallOffMinio:          callOff{m},
-			journal.StepAwaitServedMinio:      awaitServed{m},
-			journal.StepDeleteMinioDeployment: deleteDeployment{m}, // of plans of before
-			doesLookAndDelete:                 deleteDeployment{m},
-			journal.StepDeleteSingleClaim:     deleteSingleClaim{m},
+		Steps: map[string]actions.StepDef{
+			journal.StepLookBelowMinio:        {Step: lookBelow{m.api, m.sourceDrive}, Interruptible: true},
+			journal.StepLookBelowAgainMinio:   {Step: lookBelow{m.api, m.sourceDrive}, Interruptible: true},
+			journal.StepCompareMinio:          {Step: compare{m}},
+			journal.StepPrepareMinio:          {Step: prepare{m}, Interruptible: true},
+			journal.StepCopyMinio:             {Step: copying{m}, Interruptible: true},
+			journal.StepCatchUpMinio:          {Step: catchUp{m}, Interruptible: true},
+			journal.StepCutOverMinio:          {Step: cutOver{m}, Interruptible: true, MustFinish: switchIsOpen}, // a stop or cancel switches the Service back at once
+			journal.StepCallOffMinio:          {Step: callOff{m}},
+			journal.StepAwaitServedMinio:      {Step: awaitServed{m}},
+			journal.StepDeleteMinioDeployment: {Step: deleteDeployment{m}, Atomic: true, Interruptible: true}, // of plans of before
+			doesLookAndDelete:                 {Step: deleteDeployment{m}, Atomic: true, Interruptible: true},
+			journal.StepDeleteSingleClaim:     {Step: deleteSingleClaim{m}, Atomic: true},
 		},
 		Preflights: m.preflights(),
 	}

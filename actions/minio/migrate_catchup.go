@@ -21,9 +21,6 @@ const rounds = 10
 // looks at everything on both sides. Its proof is the time at which all was the same.
 type catchUp struct{ *migrator }
 
-// Interruptible implements [actions.InterruptibleStep].
-func (catchUp) Interruptible() bool { return true }
-
 func (s catchUp) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var found journal.MinioCaughtUp
 	_, err := step.Output(step.Planned.ID, &found)

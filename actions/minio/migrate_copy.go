@@ -18,9 +18,6 @@ import (
 // by the next step.
 type copying struct{ *migrator }
 
-// Interruptible implements [actions.InterruptibleStep].
-func (copying) Interruptible() bool { return true }
-
 const (
 	// noteEvery and noteObjects are how far apart its notes are, at least: each is an
 	// event.

@@ -32,17 +32,8 @@ const (
 // copied any more.
 type cutOver struct{ *migrator }
 
-var (
-	_ actions.UrgentStep        = cutOver{}
-	_ actions.InterruptibleStep = cutOver{}
-)
-
-// Interruptible implements [actions.InterruptibleStep]: who stops EKCO, or cancels this, has
-// the Service back at once.
-func (cutOver) Interruptible() bool { return true }
-
-// Urgent implements [actions.UrgentStep]: while the Service leads nowhere nobody can write.
-func (cutOver) Urgent(step actions.StepContext) bool {
+// switchIsOpen implements [actions.StepDef.MustFinish]: while the Service selects no pods, clients have no MinIO.
+func switchIsOpen(step actions.StepContext) bool {
 	var state journal.MinioCutOver
 	_, err := step.Output(step.Planned.ID, &state)
 	return err == nil && state.Disabled

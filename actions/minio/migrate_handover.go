@@ -74,12 +74,6 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 // written there since the highly available MinIO has all.
 type deleteDeployment struct{ *migrator }
 
-// Interruptible implements [actions.InterruptibleStep]: the look may take long.
-func (deleteDeployment) Interruptible() bool { return true }
-
-// Atomic implements [actions.AtomicStep].
-func (deleteDeployment) Atomic() bool { return true }
-
 func (s deleteDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	shall, err := shallOf(step.Action)
 	if err != nil {
@@ -199,9 +193,6 @@ func looksLate(record journal.ActionRecord) bool {
 // deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone.
 // One that a Deployment uses again is left alone.
 type deleteSingleClaim struct{ *migrator }
-
-// Atomic implements [actions.AtomicStep].
-func (deleteSingleClaim) Atomic() bool { return true }
 
 // leftOut is why something is not done.
 type leftOut struct {

@@ -19,9 +19,6 @@ import (
 // whether all is the same is looked at when all was copied.
 type prepare struct{ *migrator }
 
-// Interruptible implements [actions.InterruptibleStep].
-func (prepare) Interruptible() bool { return true }
-
 func (s prepare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var left journal.MinioPrepared
 	_, err := step.Output(step.Planned.ID, &left)

@@ -68,7 +68,7 @@ func TestTheSingleMinIOIsMigratedWhileAnApplicationWrites(t *testing.T) {
 		b.AddUser("app", "another")
 		r := b.start()
 		b.comes("done cut-over")
-		if occupied := b.Record().Occupies(time.Now()); len(occupied) != 0 {
+		if occupied := b.Occupied(); len(occupied) != 0 {
 			t.Errorf("it occupies %v", occupied)
 		}
 		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only once it has lasted 10m0s")

@@ -42,13 +42,13 @@ func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Def
 	return actions.Definition{
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
 		Plan: planMove(api), Needed: []string{journal.StepLookBeforeMinio, journal.StepLookAfterMinio},
-		Steps: map[string]actions.Step{
-			journal.StepLookBelowMinio:   lookBelow{api, replicaDrives(api)},
-			journal.StepLookBeforeMinio:  lookThrough{copies: all},
-			journal.StepDeleteMinioClaim: deleteClaim{api},
-			journal.StepDeleteMinioPod:   deletePod{api, all, changed},
-			journal.StepAwaitMinioPod:    awaitPod{api},
-			journal.StepLookAfterMinio:   lookThrough{all, displaced{api, nodes}.other},
+		Steps: map[string]actions.StepDef{
+			journal.StepLookBelowMinio:   {Step: lookBelow{api, replicaDrives(api)}, Interruptible: true},
+			journal.StepLookBeforeMinio:  {Step: lookThrough{copies: all}, Interruptible: true},
+			journal.StepDeleteMinioClaim: {Step: deleteClaim{api}, Atomic: true},
+			journal.StepDeleteMinioPod:   {Step: deletePod{api, all, changed}, Atomic: true, Interruptible: true}, // it may look at all objects
+			journal.StepAwaitMinioPod:    {Step: awaitPod{api}},
+			journal.StepLookAfterMinio:   {Step: lookThrough{all, displaced{api, nodes}.other}, Interruptible: true},
 		},
 		Preflights: map[string]actions.Preflight{
 			MinioStillToMove: stillToMove{api, nodes}, MinioNothingNested: actions.PreflightFunc(nothingNested),
@@ -109,9 +109,6 @@ func moveSteps(runs, claim bool) []journal.PlannedStep {
 // deleteClaim is done when the claim was asked to end: it stays until the pod is gone.
 type deleteClaim struct{ api minio.API }
 
-// Atomic implements [actions.AtomicStep].
-func (deleteClaim) Atomic() bool { return true }
-
 func (s deleteClaim) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	var plan journal.MinioMovePlan
 	if err := step.Facts(&plan); err != nil {
@@ -138,12 +135,6 @@ type deletePod struct {
 	all     *copies
 	changed func()
 }
-
-// Interruptible implements [actions.InterruptibleStep]: it may look at all objects.
-func (deletePod) Interruptible() bool { return true }
-
-// Atomic implements [actions.AtomicStep].
-func (deletePod) Atomic() bool { return true }
 
 func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	var plan journal.MinioMovePlan

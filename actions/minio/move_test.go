@@ -127,7 +127,7 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 		if got := s.Spread(); got[0] == "a" || !slices.Equal(s.took(), both) {
 			t.Errorf("they are on %v after %q", got, s.took())
 		}
-		if occupied := w.Record().Occupies(time.Now()); len(occupied) != 0 {
+		if occupied := w.Occupied(); len(occupied) != 0 {
 			t.Errorf("while it waits it occupies %v", occupied)
 		}
 		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "counts only once it has lasted 30s")

@@ -36,9 +36,6 @@ type lookBelow struct {
 	pods func(ctx context.Context, record journal.ActionRecord) ([]string, error)
 }
 
-// Interruptible implements [actions.InterruptibleStep].
-func (lookBelow) Interruptible() bool { return true }
-
 func (s lookBelow) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := proven(step)
 	proof.Missing = "it is not known whether there are objects below other objects"

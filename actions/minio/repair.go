@@ -28,7 +28,7 @@ func repairing(api minio.API, changed func()) actions.Definition {
 		Exclusive: true,
 		AskedLast: []string{MinioServiceDisabled},
 		Plan:      planRepair,
-		Steps:     map[string]actions.Step{journal.StepPointMinio: point{api, changed}},
+		Steps:     map[string]actions.StepDef{journal.StepPointMinio: {Step: point{api, changed}}},
 		Preflights: map[string]actions.Preflight{
 			MinioStillThere: stillThere(api), MinioServiceDisabled: actions.PreflightFunc(serviceDisabled(api)), MinioHealthy: healthy(api),
 		},

@@ -29,9 +29,9 @@ func scaling(api minio.API, changed func()) actions.Definition {
 		Kind: journal.ActionScaleMinio, Noun: "scaling", Expendable: true,
 		AskedLast: []string{MinioDataElsewhere},
 		Plan:      planScale,
-		Steps: map[string]actions.Step{
-			journal.StepScaleMinio: scale{api, changed},
-			journal.StepAwaitMinio: await{api},
+		Steps: map[string]actions.StepDef{
+			journal.StepScaleMinio: {Step: scale{api, changed}},
+			journal.StepAwaitMinio: {Step: await{api}},
 		},
 		Preflights: map[string]actions.Preflight{MinioStillThere: stillThere(api), MinioDataElsewhere: dataElsewhere(api), MinioReady: ready{api, changed}},
 	}

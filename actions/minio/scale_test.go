@@ -59,7 +59,7 @@ func TestReplicasThatDoNotGetReadyHoldTheScalingWithTheirPodsReasons(t *testing.
 		s.scales()
 		r := w.Start(w.Config(s.definitions()))
 		w.Pass(30 * time.Second)
-		if occupied := w.Record().Occupies(time.Now()); len(occupied) != 0 || len(w.Record().Holds) != 0 {
+		if occupied := w.Occupied(); len(occupied) != 0 || len(w.Record().Holds) != 0 {
 			t.Errorf("while it waits it occupies %v and is held by %v", occupied, w.Record().Holds)
 		}
 		for i := range 5 {

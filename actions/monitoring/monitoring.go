@@ -35,7 +35,7 @@ func New(api monitoring.API, nodes Nodes, replicas Replicas, changed func()) act
 	return actions.Definition{
 		Kind: journal.ActionScaleMonitoring, Noun: "scaling", Expendable: true,
 		Plan:       plan,
-		Steps:      map[string]actions.Step{journal.StepSetReplicas: setReplicas(api, changed)},
+		Steps:      map[string]actions.StepDef{journal.StepSetReplicas: {Step: setReplicas(api, changed)}},
 		Preflights: map[string]actions.Preflight{MonitoringStillThere: stillThere{of(api), nodes, replicas}},
 	}
 }

@@ -40,9 +40,6 @@ func cancelable(record journal.ActionRecord, steps []journal.PlannedStep) []jour
 // waitForCancel waits until TimeToCancel after the request.
 type waitForCancel struct{}
 
-// Interruptible implements [actions.InterruptibleStep]: a cancel ends the wait.
-func (waitForCancel) Interruptible() bool { return true }
-
 // Do implements [actions.Step].
 func (waitForCancel) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
 	return nil, nil

@@ -23,9 +23,6 @@ const (
 // removeMember removes the captured etcd member by its id.
 type removeMember primaryPart
 
-// Atomic implements [actions.AtomicStep]: while etcd lists the member, it was not removed.
-func (removeMember) Atomic() bool { return true }
-
 // Prove implements [actions.Step]. A member that turned out to be another node's is not the captured one.
 func (s removeMember) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	_, _, err := s.find(ctx, step)

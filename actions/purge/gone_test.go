@@ -87,7 +87,7 @@ func TestTheNodeIsReadAnewBeforeEachStepThatFollowsAtOnce(t *testing.T) {
 			{ID: "b", Does: "act", After: []string{"a"}, Preflights: []string{nodes.StillGone}},
 		}}}, journal.TypeActionPlanned)
 		kind, returns := purge.New(w.Cluster), &returning{w: w, node: node.Name}
-		kind.Steps = map[string]actions.Step{"act": returns}
+		kind.Steps = map[string]actions.StepDef{"act": {Step: returns}}
 		w.RunToEnd(w.Config([]actions.Definition{kind}))
 		if got := returns.did; !slices.Equal(got, []string{"a"}) {
 			t.Errorf("did %q, though the node answers since the first step", got)

@@ -20,9 +20,6 @@ const (
 // removeEndpoint removes the node from kubeadm's ClusterStatus, and repairs a document of an old EKCO.
 type removeEndpoint primaryPart
 
-// Atomic implements [actions.AtomicStep]: one call writes the document.
-func (removeEndpoint) Atomic() bool { return true }
-
 // Prove implements [actions.Step].
 func (s removeEndpoint) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	_, edit, kept, err := s.look(ctx, step)

@@ -62,8 +62,8 @@ func (nodePart) domain() string { return journal.DomainNodes }
 func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
 func (nodePart) preflights() map[string]actions.Preflight  { return nil }
 
-func (p nodePart) steps() map[string]actions.Step {
-	return map[string]actions.Step{doesDeleteNode: deleteNode{p.api}}
+func (p nodePart) steps() map[string]actions.StepDef {
+	return map[string]actions.StepDef{doesDeleteNode: {Step: deleteNode{p.api}, Atomic: true}} // while the Node exists, it was not deleted
 }
 
 // leftUnchecked returns what the purge leaves because another Node had the name when it was planned; nothing
@@ -87,9 +87,6 @@ func (n NodeIdentity) leftUnchecked() json.RawMessage {
 
 // deleteNode deletes the Node with the captured UID.
 type deleteNode struct{ api kube.API }
-
-// Atomic implements [actions.AtomicStep]: while the Node exists, it was not deleted.
-func (deleteNode) Atomic() bool { return true }
 
 // Prove implements [actions.Step].
 func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {

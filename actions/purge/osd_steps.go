@@ -34,8 +34,8 @@ func (s findOSDs) Prove(ctx context.Context, step actions.StepContext) (actions.
 	return actions.Proof{Done: true, Outputs: outputs}, nil
 }
 
-// Leaves implements [actions.LeavingStep].
-func (s findOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+// skips implements [actions.StepDef.Skips].
+func (s findOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leaves(ctx, step)
 }
 
@@ -145,8 +145,8 @@ func (s outOSDs) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return nil, s.Ceph.Out(ctx, ids...)
 }
 
-// Leaves implements [actions.LeavingStep].
-func (s outOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+// skips implements [actions.StepDef.Skips].
+func (s outOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leaves(ctx, step)
 }
 
@@ -248,8 +248,8 @@ func (v storageView) whyLeft(osd OSDFacts) string {
 	return name + " no longer belongs to the node, or is gone"
 }
 
-// Leaves implements [actions.LeavingStep].
-func (s purgeOSD) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+// skips implements [actions.StepDef.Skips].
+func (s purgeOSD) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leaves(ctx, step)
 }
 
@@ -306,8 +306,8 @@ func (s purgeFoundOSDs) Do(ctx context.Context, step actions.StepContext) (json.
 	return nil, errors.Join(failures...)
 }
 
-// Leaves implements [actions.LeavingStep].
-func (s purgeFoundOSDs) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+// skips implements [actions.StepDef.Skips].
+func (s purgeFoundOSDs) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leaves(ctx, step)
 }
 

@@ -178,8 +178,11 @@ func (f Facts) quorum() []string {
 func (primaryPart) name() string   { return "control plane" }
 func (primaryPart) domain() string { return journal.DomainControlPlane }
 
-func (p primaryPart) steps() map[string]actions.Step {
-	return map[string]actions.Step{doesRemoveMember: removeMember(p), doesRemoveEndpoint: removeEndpoint(p)}
+func (p primaryPart) steps() map[string]actions.StepDef {
+	return map[string]actions.StepDef{
+		doesRemoveMember:   {Step: removeMember(p), Atomic: true},   // while etcd lists the member, it was not removed
+		doesRemoveEndpoint: {Step: removeEndpoint(p), Atomic: true}, // one call writes the document
+	}
 }
 
 func (p primaryPart) preflights() map[string]actions.Preflight {

@@ -91,7 +91,7 @@ type part interface {
 	// gate lists the part's preflights before the first step of all.
 	gate(record journal.ActionRecord, facts Facts) []string
 	// steps returns the implementations of the part's steps, by their Does.
-	steps() map[string]actions.Step
+	steps() map[string]actions.StepDef
 	// preflights returns the part's checks, by name.
 	preflights() map[string]actions.Preflight
 }
@@ -125,7 +125,7 @@ func (p parts) ordered() []part {
 // It never changes a Node with the same name and another UID, nor what belongs to it.
 func New(api kube.API, options ...Option) actions.Definition {
 	d := definition{parts: partsOf(api, options).ordered()}
-	steps := map[string]actions.Step{WaitForCancel: waitForCancel{}}
+	steps := map[string]actions.StepDef{WaitForCancel: {Step: waitForCancel{}, Interruptible: true}} // a cancel ends the wait
 	checks := map[string]actions.Preflight{
 		nodes.StillGone: nodes.Watch{API: api, Replaced: replacedNodeIsPurged},
 		NodeWasSeen:     nodeWasSeen{},

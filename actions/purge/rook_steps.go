@@ -42,8 +42,8 @@ func (s removeDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	return nil, storagePart(s).remove(ctx, captured, journal.PurgeInputOf(step.Action.Request).Live)
 }
 
-// Leaves implements [actions.LeavingStep].
-func (s removeDeployment) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+// skips implements [actions.StepDef.Skips].
+func (s removeDeployment) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leavesBound(ctx, step)
 }
 
@@ -156,8 +156,8 @@ func (s removeFound) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return nil, errors.Join(failures...)
 }
 
-// Leaves implements [actions.LeavingStep].
-func (s removeFound) Leaves(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
+// skips implements [actions.StepDef.Skips].
+func (s removeFound) skips(ctx context.Context, step actions.StepContext) ([]journal.ActionLeft, error) {
 	return storagePart(s).leavesBound(ctx, step)
 }
 
@@ -184,9 +184,6 @@ func (s removeFound) find(ctx context.Context, step actions.StepContext) (found 
 
 // removeEntry removes the node from the CephCluster's list.
 type removeEntry storagePart
-
-// Atomic implements [actions.AtomicStep]: one call patches the list.
-func (removeEntry) Atomic() bool { return true }
 
 // Prove implements [actions.Step].
 func (s removeEntry) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {

@@ -71,12 +71,20 @@ func (storagePart) gate(record journal.ActionRecord, facts Facts) []string {
 func (storagePart) name() string   { return "storage" }
 func (storagePart) domain() string { return journal.DomainStorage }
 
-func (p storagePart) steps() map[string]actions.Step {
-	return map[string]actions.Step{
-		doesRemoveEntry: removeEntry(p), doesRemoveDeployment: removeDeployment(p), doesRemoveFound: removeFound(p),
-		doesFindOSDs: findOSDs(p), doesOutOSDs: outOSDs(p), doesWaitOSDs: waitOSDs{}, doesStopOSDs: stopOSDs(p),
-		doesPurgeOSD: purgeOSD(p), doesPurgeFoundOSDs: purgeFoundOSDs(p), doesRemoveCrushHost: removeCrushHost(p),
-		doesInOSDs: inOSDs(p), doesRestoreEntry: restoreEntry(p),
+func (p storagePart) steps() map[string]actions.StepDef {
+	return map[string]actions.StepDef{
+		doesRemoveEntry:      {Step: removeEntry(p), Atomic: true}, // one call patches the list
+		doesRemoveDeployment: {Step: removeDeployment(p), Skips: removeDeployment(p).skips},
+		doesRemoveFound:      {Step: removeFound(p), Skips: removeFound(p).skips},
+		doesFindOSDs:         {Step: findOSDs(p), Skips: findOSDs(p).skips},
+		doesOutOSDs:          {Step: outOSDs(p), Skips: outOSDs(p).skips},
+		doesWaitOSDs:         {Step: waitOSDs{}},
+		doesStopOSDs:         {Step: stopOSDs(p)},
+		doesPurgeOSD:         {Step: purgeOSD(p), Skips: purgeOSD(p).skips},
+		doesPurgeFoundOSDs:   {Step: purgeFoundOSDs(p), Skips: purgeFoundOSDs(p).skips},
+		doesRemoveCrushHost:  {Step: removeCrushHost(p)},
+		doesInOSDs:           {Step: inOSDs(p)},
+		doesRestoreEntry:     {Step: restoreEntry(p)},
 	}
 }
 

@@ -23,8 +23,10 @@ func (p Parts) lower() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionLowerCopies, Noun: "lowering of copies", Expendable: true,
 		Plan: planLower,
-		Steps: map[string]actions.Step{
-			journal.StepChangeRook: p.step(), journal.StepRookCarried: carried{p}, journal.StepLowerPools: lowerPools{p},
+		Steps: map[string]actions.StepDef{
+			journal.StepChangeRook:  {Step: p.step()},
+			journal.StepRookCarried: {Step: carried{p}, Interruptible: true}, // a cancel need not wait for Rook
+			journal.StepLowerPools:  {Step: lowerPools{p}},
 		},
 		Preflights: p.lowerPreflights(),
 	}
@@ -72,11 +74,6 @@ func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 
 // carried changes nothing: its preflight does the waiting.
 type carried struct{ parts Parts }
-
-var _ actions.InterruptibleStep = carried{}
-
-// Interruptible implements [actions.InterruptibleStep]: a cancel need not wait for Rook.
-func (carried) Interruptible() bool { return true }
 
 // Do implements [actions.Step].
 func (carried) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }

@@ -47,11 +47,11 @@ func (p Parts) setPools() actions.Definition {
 		// Only this record has the option's former value, so a mirror without space keeps it.
 		Expendable: false,
 		Plan:       p.planPools,
-		Steps: map[string]actions.Step{
-			journal.StepSetPoolNumber: setNumber{p},
-			journal.StepNoteOption:    noteOption{},
-			stepAllowOnce:             noteOption{},
-			journal.StepPutOptionBack: putBack{p},
+		Steps: map[string]actions.StepDef{
+			journal.StepSetPoolNumber: {Step: setNumber{p}, MustFinish: setNumber{p}.mustFinish, CleanUp: setNumber{p}.cleanUp},
+			journal.StepNoteOption:    {Step: noteOption{}, MustFinish: noteOption{}.mustFinish},
+			stepAllowOnce:             {Step: noteOption{}, MustFinish: noteOption{}.mustFinish},
+			journal.StepPutOptionBack: {Step: putBack{p}},
 		},
 		Preflights: p.poolPreflights(),
 	}

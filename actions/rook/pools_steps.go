@@ -13,11 +13,6 @@ import (
 // the option is on only during the change; see [single].
 type setNumber struct{ parts Parts }
 
-var (
-	_ actions.UrgentStep = setNumber{}
-	_ actions.TidyStep   = setNumber{}
-)
-
 // Prove implements [actions.Step]. While the option must be restored, a Ceph that does not answer makes the
 // step wait and costs no attempts.
 func (s setNumber) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {

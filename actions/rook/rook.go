@@ -64,7 +64,7 @@ func (p Parts) change(kind journal.ActionKind, noun string) actions.Definition {
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true,
 		Plan:       plan,
-		Steps:      map[string]actions.Step{journal.StepChangeRook: p.step()},
+		Steps:      map[string]actions.StepDef{journal.StepChangeRook: {Step: p.step()}},
 		Preflights: p.preflights(),
 	}
 }

@@ -25,8 +25,6 @@ func notingOption(plan journal.Plan, change journal.RookChange) journal.Plan {
 // noteOption has no effect: it is in the journal and in the mirror before the option is set.
 type noteOption struct{}
 
-var _ actions.UrgentStep = noteOption{}
-
 // Prove implements [actions.Step].
 func (noteOption) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
 	return actions.Proof{Done: true}, nil
@@ -35,8 +33,8 @@ func (noteOption) Prove(context.Context, actions.StepContext) (actions.Proof, er
 // Do implements [actions.Step].
 func (noteOption) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// Urgent implements [actions.UrgentStep]: only safe mode holds the undo, which restores the option.
-func (noteOption) Urgent(actions.StepContext) bool { return true }
+// mustFinish implements [actions.StepDef.MustFinish]: only safe mode holds the undo, which restores the option.
+func (noteOption) mustFinish(actions.StepContext) bool { return true }
 
 // lifted records that the option for single copies is on, and must be restored.
 type lifted struct {
@@ -51,15 +49,16 @@ func mayBeLifted(step actions.StepContext) bool {
 	return err != nil || now.Lifted
 }
 
-// Urgent implements [actions.UrgentStep]: while the option is on, any client can give any pool a single copy.
-func (s setNumber) Urgent(step actions.StepContext) bool {
+// mustFinish implements [actions.StepDef.MustFinish]: while the option is on, any client can give any pool a single
+// copy.
+func (s setNumber) mustFinish(step actions.StepContext) bool {
 	number, err := s.read(step)
 	return err == nil && number.lifts() && mayBeLifted(step)
 }
 
-// Tidy implements [actions.TidyStep]: an interrupted attempt does not leave the option on. If that fails too,
-// the next attempt restores it.
-func (s setNumber) Tidy(ctx context.Context, step actions.StepContext, failed error) {
+// cleanUp implements [actions.StepDef.CleanUp]: an interrupted attempt does not leave the option on. If that fails
+// too, the next attempt restores it.
+func (s setNumber) cleanUp(ctx context.Context, step actions.StepContext, failed error) {
 	number, err := s.read(step)
 	if failed == nil || err != nil || !number.lifts() {
 		return

@@ -40,14 +40,6 @@ type awaiting struct{}
 // Do implements [actions.Step].
 func (awaiting) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// Interruptible implements [actions.InterruptibleStep].
-func (awaiting) Interruptible() bool { return true }
-
-var (
-	_ actions.InterruptibleStep = awaitHosts{}
-	_ actions.InterruptibleStep = awaitRollout{}
-)
-
 // awaitHosts waits until Rook has moved the MDS.
 type awaitHosts struct {
 	awaiting

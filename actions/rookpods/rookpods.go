@@ -52,11 +52,11 @@ func (p Parts) action(kind journal.ActionKind, noun string) actions.Definition {
 	return actions.Definition{
 		Kind: kind, Noun: noun, Expendable: true,
 		Plan: plan,
-		Steps: map[string]actions.Step{
-			journal.StepSetRookPods:    p.set(),
-			journal.StepAwaitMDSHosts:  awaitHosts{pods: p.Pods},
-			journal.StepEnsurePriority: ensureClass{p.Pods},
-			journal.StepAwaitRolledOut: awaitRollout{pods: p.Pods},
+		Steps: map[string]actions.StepDef{
+			journal.StepSetRookPods:    {Step: p.set()},
+			journal.StepAwaitMDSHosts:  {Step: awaitHosts{pods: p.Pods}, Interruptible: true},
+			journal.StepEnsurePriority: {Step: ensureClass{p.Pods}},
+			journal.StepAwaitRolledOut: {Step: awaitRollout{pods: p.Pods}, Interruptible: true},
 		},
 		Preflights: p.preflights(),
 	}

@@ -233,7 +233,7 @@ func held(t *testing.T, of journal.Subject, step, preflight string, prepare, end
 		e.ask(w)
 		r := w.Start(w.Config(e.definitions()))
 		w.Pass(30 * time.Second)
-		if occupied := w.Record().Occupies(time.Now()); len(occupied) != 0 {
+		if occupied := w.Occupied(); len(occupied) != 0 {
 			t.Errorf("while it waits it occupies %v", occupied)
 		}
 		w.Pass(20 * time.Minute)

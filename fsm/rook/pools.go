@@ -169,10 +169,15 @@ func (p pools) change(pool journal.CephPool) journal.RookChange {
 			change.Hosts = size // the configured minimum needs no hosts
 		}
 	}
-	if p.groups && pool.Enough && pool.PGMin < journal.PoolPGMin && p.isMetadata(pool.Name) {
+	if p.groups && hasGroups(pool) && pool.PGMin < journal.PoolPGMin && p.isMetadata(pool.Name) {
 		set(journal.PoolPGNumMin, pool.PGMin, journal.PoolPGMin)
 	}
 	return change
+}
+
+// hasGroups reports whether the pool has so many placement groups that Ceph accepts that minimum.
+func hasGroups(pool journal.CephPool) bool {
+	return pool.RecordedEnough || pool.PGs >= journal.PoolPGMin
 }
 
 // sets reports whether EKCO sets the pool's copies by command.

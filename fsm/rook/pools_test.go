@@ -1,6 +1,7 @@
 package rook
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,9 +37,13 @@ func cephPool(name string, size, minSize int) journal.CephPool {
 
 func TestNumbersOfPoolsFollowTheHostsAndTheVersions(t *testing.T) {
 	const old, quincy = "16.2.15 pacific", "17.2.3 quincy"
-	index := journal.CephPool{Name: "rook-ceph-store.rgw.buckets.index", Size: 1, MinSize: 1, Enough: true}
+	index := journal.CephPool{Name: "rook-ceph-store.rgw.buckets.index", Size: 1, MinSize: 1, PGs: journal.PoolPGMin}
 	few, done, data := index, index, index
-	few.Enough, done.PGMin, data.Name = false, 32, "rook-ceph-store.rgw.buckets.data"
+	few.PGs, done.PGMin, data.Name = journal.PoolPGMin-1, 32, "rook-ceph-store.rgw.buckets.data"
+	var recorded journal.CephPool // by an earlier version
+	if err := json.Unmarshal([]byte(`{"name":"rook-ceph-store.rgw.buckets.index","size":1,"min_size":1,"enough_groups":true}`), &recorded); err != nil {
+		t.Fatal(err)
+	}
 	bound := cephPool(".mgr", 3, 2)
 	bound.Bound = true
 	for name, test := range map[string]struct {
@@ -64,6 +69,7 @@ func TestNumbersOfPoolsFollowTheHostsAndTheVersions(t *testing.T) {
 		"another pool of Rook 1.3, less": {"v1.3.11", says("15.2.9 octopus", 1, 1, cephPool("mine", 2, 1)), ""},
 		"another pool of Rook 1.4":       {"v1.4.9", says("15.2.9 octopus", 3, 3, cephPool("mine", 1, 1)), ""},
 		"metadata":                       {"v1.10.0", says(quincy, 1, 1, index), "pg_num_min of pool rook-ceph-store.rgw.buckets.index 8"},
+		"metadata by a recorded verdict": {"v1.10.0", says(quincy, 1, 1, recorded), "pg_num_min of pool rook-ceph-store.rgw.buckets.index 8"},
 		"metadata before Ceph 17":        {"v1.10.0", says(old, 1, 1, index), ""},
 		"metadata in few groups":         {"v1.10.0", says(quincy, 1, 1, few), ""},
 		"metadata in more":               {"v1.10.0", says(quincy, 1, 1, done), ""},

@@ -28,10 +28,10 @@ func TestWhatOnlyCeph17HasIsReadAsItIsDocumented(t *testing.T) {
 		got = append(got, pool.Facts())
 	}
 	want := []journal.CephPool{
-		{Name: journal.MgrPool, Size: 1, MinSize: 1, PGMin: 1},
-		{Name: "rook-ceph-store.rgw.meta", Size: 1, MinSize: 1, Enough: true},
-		{Name: "rook-ceph-store.rgw.log", Size: 1, MinSize: 1, PGMin: journal.PoolPGMin, Enough: true},
-		{Name: ".rgw.root", Size: 1, MinSize: 1},
+		{Name: journal.MgrPool, Size: 1, MinSize: 1, PGMin: 1, PGs: 1},
+		{Name: "rook-ceph-store.rgw.meta", Size: 1, MinSize: 1, PGs: 8},
+		{Name: "rook-ceph-store.rgw.log", Size: 1, MinSize: 1, PGMin: journal.PoolPGMin, PGs: 8},
+		{Name: ".rgw.root", Size: 1, MinSize: 1, PGs: 4},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("read wrongly (- wanted, + got):\n%s", diff)

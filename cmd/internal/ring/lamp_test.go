@@ -378,11 +378,11 @@ func lightLamp(home lampHome) actions.Definition {
 				ID: doesSwitchOn, Does: doesSwitchOn, Preflights: []string{checkStillThere}, Timeout: lampStepTimeout,
 			}}}, nil
 		},
-		Steps: map[string]actions.Step{doesSwitchOn: lampStep{
+		Steps: map[string]actions.StepDef{doesSwitchOn: {Step: lampStep{
 			home: home, does: doesSwitchOn, missing: "it is still dark",
 			happened: func(now lampFacts, _ lampPlan) bool { return now.Lit },
 			change:   func(lamp *lampFacts, _ lampPlan) { lamp.Lit = true },
-		}},
+		}}},
 		Preflights: map[string]actions.Preflight{checkStillThere: stillThere(home)},
 	}
 }
@@ -405,17 +405,17 @@ func renewBulb(home lampHome) actions.Definition {
 				{ID: doesScrewIn, Does: doesScrewIn, After: []string{doesUnscrew}, Timeout: lampStepTimeout},
 			}}, err
 		},
-		Steps: map[string]actions.Step{
-			doesUnscrew: lampStep{
+		Steps: map[string]actions.StepDef{
+			doesUnscrew: {Step: lampStep{
 				home: home, does: doesUnscrew, missing: "the old bulb is still in it",
 				happened: func(now lampFacts, _ lampPlan) bool { return now.Bulb == "" },
 				change:   func(lamp *lampFacts, _ lampPlan) { *lamp = lampFacts{UID: lamp.UID} },
-			},
-			doesScrewIn: lampStep{
+			}},
+			doesScrewIn: {Step: lampStep{
 				home: home, does: doesScrewIn, missing: "there is no new bulb in it",
 				happened: func(now lampFacts, plan lampPlan) bool { return now.Bulb == plan.Bulb },
 				change:   func(lamp *lampFacts, plan lampPlan) { lamp.Bulb = plan.Bulb },
-			},
+			}},
 		},
 		Preflights: map[string]actions.Preflight{checkStillThere: stillThere(home)},
 	}

@@ -37,8 +37,9 @@ func (r *reporting) deleting(nodes Capability) Capability {
 		definitions := plain(api)
 		for _, d := range definitions {
 			if step, ok := d.Steps["delete-node"]; ok {
-				r.Step = step
-				d.Steps["delete-node"] = r
+				r.Step = step.Step
+				step.Step = r
+				d.Steps["delete-node"] = step
 			}
 		}
 		return definitions

@@ -112,10 +112,3 @@ func failure(pod *corev1.Pod) string {
 	}
 	return cmp.Or(pod.Status.Message, "the kubelet reports no reason")
 }
-
-// ready reports whether the pod is shown as ready.
-func ready(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}

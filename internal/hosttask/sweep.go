@@ -128,7 +128,7 @@ func (t *Tasks) whyLost(ctx context.Context, pod *corev1.Pod) (why string, err e
 		return "", nil
 	case seen.State == Lost:
 		return seen.Why, nil
-	case seen.State != Running || ready(pod) || task.LosesNode:
+	case seen.State != Running || kube.PodReady(pod) || task.LosesNode:
 		return "", nil
 	}
 	node, err := t.nodes.Node(ctx, task.Node)

@@ -170,8 +170,8 @@ func refusedAsUnsafe(err error) bool {
 }
 
 // list reads the pods of all host tasks.
-func (t *Tasks) list(ctx context.Context) ([]json.RawMessage, error) {
-	list, err := t.objects.ListObjects(ctx, t.ref(""), LabelHostTask, "true")
+func list[T any](ctx context.Context, t *Tasks) ([]T, error) {
+	list, err := kube.List[T](ctx, t.objects, t.ref(""), LabelHostTask, "true")
 	if err != nil {
 		return nil, fmt.Errorf("list the host tasks: %w", kube.Lacking(err, "list", "pods"))
 	}
@@ -179,35 +179,22 @@ func (t *Tasks) list(ctx context.Context) ([]json.RawMessage, error) {
 }
 
 // pods returns those of all host tasks.
-func (t *Tasks) pods(ctx context.Context) ([]corev1.Pod, error) {
-	list, err := t.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	pods := make([]corev1.Pod, len(list))
-	for i, raw := range list {
-		if err := json.Unmarshal(raw, &pods[i]); err != nil {
-			return nil, fmt.Errorf("read the pod of a host task: %w", err)
-		}
-	}
-	return pods, nil
+func (t *Tasks) pods(ctx context.Context) ([]corev1.Pod, error) { return list[corev1.Pod](ctx, t) }
+
+// podPhase is a part of a pod. Decoding the whole pod takes several times as long.
+type podPhase struct {
+	Metadata metav1.ObjectMeta
+	Status   struct{ Phase corev1.PodPhase }
 }
 
 // under lists the pods of host tasks that have not ended. A user's copy of one takes no place.
 func (t *Tasks) under(ctx context.Context) ([]string, error) {
-	list, err := t.list(ctx)
+	pods, err := list[podPhase](ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, raw := range list {
-		var pod struct { // decoding the whole pod takes several times as long
-			Metadata metav1.ObjectMeta
-			Status   struct{ Phase corev1.PodPhase }
-		}
-		if err := json.Unmarshal(raw, &pod); err != nil {
-			return nil, fmt.Errorf("read the pod of a host task: %w", err)
-		}
+	for _, pod := range pods {
 		if phase := pod.Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed && ours(&pod.Metadata) {
 			names = append(names, pod.Metadata.Name)
 		}
@@ -269,7 +256,7 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 		return t.readOutcome(ctx, task, pod)
 	case pod.Status.Phase == corev1.PodFailed && task.Then != nil:
 		seen.Why += t.lastWords(ctx, pod)
-	case seen.State == Running && !ready(pod) && !task.LosesNode:
+	case seen.State == Running && !kube.PodReady(pod) && !task.LosesNode:
 		return t.lostWithNode(ctx, task, seen)
 	case seen.State == Running:
 		log := t.relay(ctx, task, pod)
@@ -281,15 +268,8 @@ func (t *Tasks) look(ctx context.Context, task Task, owner Owner) (Seen, error) 
 }
 
 func (t *Tasks) read(ctx context.Context, name string) (*corev1.Pod, error) {
-	raw, err := t.objects.ReadObject(ctx, t.ref(name))
-	if err != nil {
-		return nil, err
-	}
-	var pod corev1.Pod
-	if err := json.Unmarshal(raw, &pod); err != nil {
-		return nil, fmt.Errorf("read pod %s/%s: %w", t.namespace, name, err)
-	}
-	return &pod, nil
+	pod, err := kube.Get[corev1.Pod](ctx, t.objects, t.ref(name))
+	return &pod, err
 }
 
 func owns(pod *metav1.ObjectMeta, owner Owner) bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -69,29 +68,21 @@ func (c *Client) verify(state tls.ConnectionState) error {
 // Pod implements [Running]. The kubelet adds the name of its node to the name of a static pod.
 func (c *Client) Pod(ctx context.Context, node string) (Pod, error) {
 	name := PodName + "-" + node
-	raw, err := c.objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: name})
+	pod, err := kube.Get[corev1.Pod](ctx, c.objects, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace, Name: name})
 	if err != nil {
-		return Pod{}, fmt.Errorf("read pod %s/%s: %w", Namespace, name, kube.Lacking(err, "get", "pods"))
-	}
-	var pod corev1.Pod
-	if err := json.Unmarshal(raw, &pod); err != nil {
-		return Pod{}, fmt.Errorf("read pod %s/%s: %w", Namespace, name, err)
+		return Pod{}, kube.Lacking(err, "get", "pods")
 	}
 	return podOf(&pod), nil
 }
 
 // Pods implements [Running].
 func (c *Client) Pods(ctx context.Context) (map[string]Pod, error) {
-	list, err := c.objects.ListObjects(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}, Label, App)
+	pods, err := kube.List[corev1.Pod](ctx, c.objects, kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}, Label, App)
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of HAProxy in %s: %w", Namespace, kube.Lacking(err, "list", "pods"))
 	}
-	all := make(map[string]Pod, len(list))
-	for _, raw := range list {
-		var pod corev1.Pod
-		if err := json.Unmarshal(raw, &pod); err != nil {
-			return nil, fmt.Errorf("read a pod of HAProxy in %s: %w", Namespace, err)
-		}
+	all := make(map[string]Pod, len(pods))
+	for _, pod := range pods {
 		if pod.Name == PodName+"-"+pod.Spec.NodeName {
 			all[pod.Spec.NodeName] = podOf(&pod)
 		}

@@ -93,7 +93,7 @@ func (d deployment) osdUUID() string {
 func (d deployment) osd() OSDDeployment {
 	// Without spec.replicas, a Deployment has one.
 	osd := OSDDeployment{
-		Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: d.Metadata.osd(), UUID: d.osdUUID(),
+		Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: osdIn(d.Metadata.Labels), UUID: d.osdUUID(),
 		Hostname: d.Spec.Template.Spec.NodeSelector[hostnameOfNode], Replicas: 1,
 	}
 	if d.Spec.Replicas != nil {
@@ -102,9 +102,9 @@ func (d deployment) osd() OSDDeployment {
 	return osd
 }
 
-// osd returns the id of the OSD that the object is about, or UnknownOSD.
-func (m metadata) osd() int {
-	id, err := strconv.ParseUint(m.Labels[osdIDLabel], 10, 31)
+// osdIn returns the id of the OSD in an object's labels, or UnknownOSD.
+func osdIn(labels map[string]string) int {
+	id, err := strconv.ParseUint(labels[osdIDLabel], 10, 31)
 	if err != nil {
 		return UnknownOSD
 	}

@@ -3,7 +3,6 @@ package rook
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -77,26 +76,16 @@ func (o podsObject) patchMDS() []kube.PatchOp {
 }
 
 // podsOf returns Rook's pods with this value of the label app.
-func (p *Pods) podsOf(ctx context.Context, app string) ([]pod, error) {
+func (p *Pods) podsOf(ctx context.Context, app string) ([]corev1.Pod, error) {
 	ref := kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}
-	list, err := p.objects.ListObjects(ctx, ref, "app", app)
-	if err != nil {
-		return nil, err
-	}
-	found := make([]pod, len(list))
-	for i, raw := range list {
-		if err := json.Unmarshal(raw, &found[i]); err != nil {
-			return nil, fmt.Errorf("read a pod with app=%s in %s: %w", app, Namespace, err)
-		}
-	}
-	return found, nil
+	return kube.List[corev1.Pod](ctx, p.objects, ref, "app", app)
 }
 
 // mdsHosts returns the sorted nodes with ready MDS of the filesystem.
 func (p *Pods) mdsHosts(ctx context.Context, of journal.Subject) (hosts []string, err error) {
 	pods, err := p.podsOf(ctx, mdsApp)
 	for _, pod := range pods {
-		if pod.serves(of) && pod.usable() {
+		if serves(&pod, of) && kube.PodReady(&pod) {
 			hosts = append(hosts, pod.Spec.NodeName)
 		}
 	}
@@ -105,30 +94,30 @@ func (p *Pods) mdsHosts(ctx context.Context, of journal.Subject) (hosts []string
 }
 
 // serves reports whether the pod is an MDS of the filesystem.
-func (p pod) serves(of journal.Subject) bool {
-	return p.Metadata.Labels[filesystemLabel] == journal.MDSFilesystem(of)
+func serves(p *corev1.Pod, of journal.Subject) bool {
+	return p.Labels[filesystemLabel] == journal.MDSFilesystem(of)
 }
 
 // MDSPods returns the node and state of each MDS pod of a filesystem, as text.
 func (p *Pods) MDSPods(ctx context.Context, of journal.Subject) ([]string, error) {
 	pods, err := p.podsOf(ctx, mdsApp)
-	var said []string
+	var states []string
 	for _, pod := range pods {
-		if pod.serves(of) {
-			said = append(said, pod.said())
+		if serves(&pod, of) {
+			states = append(states, said(&pod))
 		}
 	}
-	slices.Sort(said)
-	return said, err
+	slices.Sort(states)
+	return states, err
 }
 
 // said returns the pod's node and whether it is ready.
-func (p pod) said() string {
+func said(p *corev1.Pod) string {
 	switch {
 	case p.Spec.NodeName == "":
-		return p.Metadata.Name + " has no node yet"
-	case p.usable():
-		return p.Metadata.Name + " runs on " + p.Spec.NodeName
+		return p.Name + " has no node yet"
+	case kube.PodReady(p):
+		return p.Name + " runs on " + p.Spec.NodeName
 	}
-	return p.Metadata.Name + " is not ready on " + p.Spec.NodeName
+	return p.Name + " is not ready on " + p.Spec.NodeName
 }

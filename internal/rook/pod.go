@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/replicatedhq/ekco/internal/kube"
 )
 
 // The apps whose pods have ceph. Rook's operator has it in all versions, but since 1.4 its credentials are not
@@ -13,35 +17,6 @@ const (
 	toolsApp    = "rook-ceph-tools"
 	operatorApp = Operator
 )
-
-// pod is the part of a Pod that EKCO reads.
-type pod struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
-		NodeName string `json:"nodeName"`
-	} `json:"spec"`
-	Status struct {
-		Phase      string `json:"phase"`
-		Conditions []struct {
-			Type   string `json:"type"`
-			Status string `json:"status"`
-		} `json:"conditions"`
-	} `json:"status"`
-}
-
-// usable reports whether an exec can succeed. The phase is not enough: on a lost node it stays Running, and
-// only the conditions show that the pod's state is unknown.
-func (p pod) usable() bool {
-	if p.Metadata.DeletionTimestamp != nil || p.Status.Phase != "Running" {
-		return false
-	}
-	for _, condition := range p.Status.Conditions {
-		if condition.Type == "Ready" {
-			return condition.Status == "True"
-		}
-	}
-	return false
-}
 
 // appOf returns the app whose pods have ceph. An unknown version is probably a new one.
 func appOf(version Version) string {
@@ -54,32 +29,30 @@ func appOf(version Version) string {
 // ToolsPod implements [API]. It returns the newest usable pod.
 func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
 	app := appOf(version)
-	var list struct {
-		Items []pod `json:"items"`
-	}
+	var list corev1.PodList
 	if err := c.get(ctx, pods, "", "app="+app, &list); err != nil {
 		return Pod{}, err
 	}
-	usable := slices.DeleteFunc(list.Items, func(p pod) bool { return !p.usable() })
+	usable := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !kube.PodReady(&p) })
 	if len(usable) == 0 {
 		return Pod{}, fmt.Errorf("%w: none of %d pods with label app=%s in namespace %s is running and ready; "+
 			"look at them with kubectl -n %[4]s describe pods -l app=%[3]s, or start one with kubectl -n %[4]s scale deployment %[3]s --replicas=1",
 			ErrNoToolsPod, len(list.Items), app, Namespace)
 	}
-	newest := slices.MaxFunc(usable, func(a, b pod) int {
-		return a.Metadata.CreationTimestamp.Compare(b.Metadata.CreationTimestamp)
+	newest := slices.MaxFunc(usable, func(a, b corev1.Pod) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
-	return Pod{Name: newest.Metadata.Name, Container: app}, nil
+	return Pod{Name: newest.Name, Container: app}, nil
 }
 
 // ended reports whether no container of the pod runs, or will run.
-func (p pod) ended() bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" }
+func ended(p corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
 
 // OSDPods implements [API].
 func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
-	var list struct {
-		Items []pod `json:"items"`
-	}
+	var list corev1.PodList
 	err := c.get(ctx, pods, "", osdSelector, &list)
 	switch {
 	case absent(err):
@@ -89,8 +62,8 @@ func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
 	}
 	var found []OSDPod
 	for _, p := range list.Items {
-		if p.Spec.NodeName == node && !p.ended() {
-			found = append(found, OSDPod{Name: p.Metadata.Name, OSD: p.Metadata.osd()})
+		if p.Spec.NodeName == node && !ended(p) {
+			found = append(found, OSDPod{Name: p.Name, OSD: osdIn(p.Labels)})
 		}
 	}
 	slices.SortFunc(found, func(a, b OSDPod) int { return strings.Compare(a.Name, b.Name) })

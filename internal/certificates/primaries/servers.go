@@ -2,14 +2,14 @@ package primaries
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -116,39 +116,12 @@ type Component struct {
 
 // Component returns the state of a component on a node. The error is kube.ErrNotFound if there is no mirror pod.
 func (s *Store) Component(ctx context.Context, name, node string) (Component, error) {
-	content, err := s.options.Objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "pods", Namespace: "kube-system", Name: name + "-" + node})
-	if err != nil {
-		return Component{}, err
-	}
-	var pod struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-		Status struct {
-			Conditions []struct {
-				Type   string `json:"type"`
-				Status string `json:"status"`
-			} `json:"conditions"`
-			Containers []struct {
-				State struct {
-					Running *struct {
-						StartedAt time.Time `json:"startedAt"`
-					} `json:"running"`
-				} `json:"state"`
-			} `json:"containerStatuses"`
-		} `json:"status"`
-	}
-	if err := json.Unmarshal(content, &pod); err != nil {
-		return Component{}, fmt.Errorf("read pod %s-%s: %w", name, node, err)
-	}
-	is := Component{Hash: pod.Metadata.Annotations["kubernetes.io/config.hash"]}
-	for _, condition := range pod.Status.Conditions {
-		is.Ready = is.Ready || condition.Type == "Ready" && condition.Status == "True"
-	}
-	for _, container := range pod.Status.Containers {
+	pod, err := kube.Get[corev1.Pod](ctx, s.options.Objects, kube.Ref{Version: "v1", Resource: "pods", Namespace: "kube-system", Name: name + "-" + node})
+	is := Component{Hash: pod.Annotations["kubernetes.io/config.hash"], Ready: kube.PodReady(&pod)}
+	for _, container := range pod.Status.ContainerStatuses {
 		if running := container.State.Running; running != nil {
-			is.Started = running.StartedAt
+			is.Started = running.StartedAt.Time
 		}
 	}
-	return is, nil
+	return is, err
 }

@@ -305,7 +305,7 @@ func TestServersAndComponentsAreAskedWhereTheyAre(t *testing.T) {
 		t.Error(err)
 	}
 	w.Put(kube.Ref{Version: "v1", Resource: "pods", Namespace: "kube-system", Name: "kube-scheduler-p1"}, `{"metadata":{"annotations":{"kubernetes.io/config.hash":"abc"}},
-		"status":{"conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"state":{"running":{"startedAt":"2026-11-24T18:00:00Z"}}}]}}`)
+		"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"state":{"running":{"startedAt":"2026-11-24T18:00:00Z"}}}]}}`)
 	got, err := w.Component(t.Context(), "kube-scheduler", "p1")
 	if want := (primaries.Component{Hash: "abc", Ready: true, Started: time.Date(2026, 11, 24, 18, 0, 0, 0, time.UTC)}); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/internal/certificates"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -67,28 +69,21 @@ func (s *Store) Pods(ctx context.Context, of journal.Subject) ([]journal.Certifi
 	}
 	var pods []journal.CertificatePod
 	for _, p := range all {
-		pods = append(pods, journal.CertificatePod{Name: p.Metadata.Name, UID: p.Metadata.UID})
+		pods = append(pods, journal.CertificatePod{Name: p.Name, UID: string(p.UID)})
 	}
 	return pods, nil
 }
 
 // serving lists the pods that are not terminating and have not ended, by name.
-func (s *Store) serving(ctx context.Context, of servers) ([]pod, error) {
-	raw, err := s.objects.ListObjects(ctx, of.pods, of.label, of.value)
+func (s *Store) serving(ctx context.Context, of servers) ([]corev1.Pod, error) {
+	pods, err := kube.List[corev1.Pod](ctx, s.objects, of.pods, of.label, of.value)
 	if err != nil {
 		return nil, err
 	}
-	var pods []pod
-	for _, object := range raw {
-		var read pod
-		if err := json.Unmarshal(object, &read); err != nil {
-			return nil, fmt.Errorf("list the pods of %s: %w", of.what, err)
-		}
-		if read.Metadata.DeletionTimestamp == "" && read.Status.Phase != "Succeeded" && read.Status.Phase != "Failed" {
-			pods = append(pods, read)
-		}
-	}
-	slices.SortFunc(pods, func(a, b pod) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool {
+		return p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	})
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods, nil
 }
 
@@ -146,9 +141,9 @@ func (s *Store) outdated(ctx context.Context, of journal.Subject, servers server
 		return nil, err
 	}
 	for _, p := range live {
-		same := func(other journal.CertificatePod) bool { return other.UID == p.Metadata.UID }
+		same := func(other journal.CertificatePod) bool { return other.UID == string(p.UID) }
 		if slices.ContainsFunc(pods, same) && s.serves(ctx, servers, p, wanted) != "" {
-			left = append(left, journal.CertificatePod{Name: p.Metadata.Name, UID: p.Metadata.UID})
+			left = append(left, journal.CertificatePod{Name: p.Name, UID: string(p.UID)})
 		}
 	}
 	return left, nil
@@ -171,7 +166,7 @@ func (s *Store) wantedFingerprint(ctx context.Context, of journal.Subject, serve
 const handshakeTimeout = 3 * time.Second
 
 // serves says why a pod does not serve the certificate of that fingerprint, or "".
-func (s *Store) serves(ctx context.Context, servers servers, p pod, wanted string) string {
+func (s *Store) serves(ctx context.Context, servers servers, p corev1.Pod, wanted string) string {
 	if p.Status.PodIP == "" {
 		return "it has no address yet"
 	}
@@ -221,8 +216,8 @@ func (s *Store) Unloaded(ctx context.Context, of journal.Subject, least int) (la
 	var why, unready []string
 	serve := 0
 	for _, p := range pods {
-		name := fmt.Sprintf("pod %s/%s: ", servers.pods.Namespace, p.Metadata.Name)
-		if reason := p.unready(); reason != "" {
+		name := fmt.Sprintf("pod %s/%s: ", servers.pods.Namespace, p.Name)
+		if reason := kube.PodProblem(&p); reason != "" {
 			unready = append(unready, name+reason)
 		} else if reason := s.serves(ctx, servers, p, wanted); reason != "" {
 			why = append(why, name+reason)
@@ -255,56 +250,12 @@ func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers serv
 	return lacks, nil
 }
 
-// pod has the fields of a Pod that EKCO reads.
-type pod struct {
-	Metadata struct {
-		Name              string `json:"name"`
-		UID               string `json:"uid"`
-		DeletionTimestamp string `json:"deletionTimestamp"`
-	} `json:"metadata"`
-	Spec struct {
-		NodeName string `json:"nodeName"`
-	} `json:"spec"`
-	Status struct {
-		Phase             string      `json:"phase"`
-		PodIP             string      `json:"podIP"`
-		Conditions        []condition `json:"conditions"`
-		ContainerStatuses []struct {
-			Name  string `json:"name"`
-			State struct {
-				Waiting *struct {
-					Reason string `json:"reason"`
-				} `json:"waiting"`
-			} `json:"state"`
-		} `json:"containerStatuses"`
-	} `json:"status"`
-}
-
 // condition is one of a Pod or a Node.
 type condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-}
-
-// unready says why a pod is not ready, or "".
-func (p pod) unready() string {
-	for _, condition := range p.Status.Conditions {
-		switch {
-		case condition.Type == "Ready" && condition.Status == "True" && p.Status.Phase == "Running":
-			return ""
-		case condition.Type == "PodScheduled" && condition.Status == "False":
-			return fmt.Sprintf("%s: %s: %s", p.Status.Phase, condition.Reason, condition.Message)
-		}
-	}
-	why := p.Status.Phase + ", not ready"
-	for _, container := range p.Status.ContainerStatuses {
-		if container.State.Waiting != nil {
-			why += fmt.Sprintf(", container %s: %s", container.Name, container.State.Waiting.Reason)
-		}
-	}
-	return why
 }
 
 // restartedAnnotation is the one that "kubectl rollout restart" sets.
@@ -397,16 +348,12 @@ func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
 
 // lost counts the nodes that are not ready and have a pod of the DaemonSet, even a terminating one.
 func (s *Store) lost(ctx context.Context, of servers) (n int, err error) {
-	raw, err := s.objects.ListObjects(ctx, of.pods, "app", of.daemon)
+	pods, err := kube.List[corev1.Pod](ctx, s.objects, of.pods, "app", of.daemon)
 	if err != nil {
 		return 0, err
 	}
 	seen := map[string]bool{"": true} // not on a node yet
-	for _, object := range raw {
-		var read pod
-		if err := json.Unmarshal(object, &read); err != nil {
-			return 0, fmt.Errorf("list the pods of DaemonSet %s/%s: %w", of.daemons.Namespace, of.daemons.Name, err)
-		}
+	for _, read := range pods {
 		if node := read.Spec.NodeName; !seen[node] {
 			seen[node] = true
 			ready, err := s.nodeReady(ctx, node)

@@ -452,7 +452,7 @@ func effects(c *certificatestest.Cluster) (names []string) {
 func TestPodsSayWhyTheyAreNotReady(t *testing.T) {
 	for status, want := range map[string]string{
 		`{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no room"}]}`:                                         "pod kurl/x: Pending: Unschedulable: no room",
-		`{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"registry","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`: "pod kurl/x: Running, not ready, container registry: CrashLoopBackOff",
+		`{"phase":"Running","conditions":[{"type":"Ready","status":"False"}],"containerStatuses":[{"name":"registry","state":{"waiting":{"reason":"CrashLoopBackOff"}}}]}`: "pod kurl/x: Running: container registry: CrashLoopBackOff",
 		`{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`:                                                                                              "pod kurl/x: it has no address yet",
 		`{"phase":"Running","podIP":"10.9.9.9","conditions":[{"type":"Ready","status":"True"}]}`:                                                                           "pod kurl/x: TLS handshake with 10.9.9.9:443: connection refused",
 		`{"phase":"Failed"}`:    "no pod of the registry runs",

@@ -1,0 +1,34 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Get reads an object live as a T: a type of k8s.io/api, or a struct with the fields that EKCO reads.
+func Get[T any](ctx context.Context, objects Objects, ref Ref) (T, error) {
+	raw, err := objects.ReadObject(ctx, ref)
+	return Decode[T](ref, raw, err)
+}
+
+// List is [Get] for the objects that [Objects.ListObjects] returns.
+func List[T any](ctx context.Context, objects Objects, ref Ref, label, value string) ([]T, error) {
+	list, err := objects.ListObjects(ctx, ref, label, value)
+	read := make([]T, len(list))
+	for i := 0; i < len(list) && err == nil; i++ {
+		read[i], err = Decode[T](ref, list[i], nil)
+	}
+	return read, err
+}
+
+// Decode returns the result of a call of [Objects] as a T.
+func Decode[T any](ref Ref, raw json.RawMessage, err error) (read T, _ error) {
+	if err != nil {
+		return read, err // it names the call and the object
+	}
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return *new(T), fmt.Errorf("read %s: %w", ref, err)
+	}
+	return read, nil
+}

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -394,23 +393,18 @@ func (t *Tasks) Remove(ctx context.Context, task Task, owner Owner) error {
 // says whether it saw that in time.
 func (t *Tasks) Answer(ctx context.Context, task Task, owner Owner, refusal string) error {
 	ref := t.ref(task.PodName(owner))
-	err := retry.OnError(retry.DefaultRetry, func(err error) bool { return errors.Is(err, kube.ErrConflict) }, func() error {
+	err := kube.Retry(kube.ErrConflict, func() error {
 		raw, err := t.objects.ReadObject(ctx, ref)
 		if err != nil {
 			return err
 		}
-		var pod unstructured.Unstructured
-		if err := json.Unmarshal(raw, &pod.Object); err != nil {
-			return err
-		}
-		if pod.GetLabels()[LabelOwner] != owner.key() {
-			return kube.ErrNotFound
-		}
-		said := cmp.Or(refusal, confirmed)
-		if err := unstructured.SetNestedField(pod.Object, said, "metadata", "annotations", AnnotationConfirmed); err != nil {
-			return err
-		}
-		if raw, err = json.Marshal(pod.Object); err == nil {
+		raw, err = kube.Edit(ref, raw, func(object map[string]any) error {
+			if pod := (unstructured.Unstructured{Object: object}); pod.GetLabels()[LabelOwner] != owner.key() {
+				return kube.ErrNotFound
+			}
+			return unstructured.SetNestedField(object, cmp.Or(refusal, confirmed), "metadata", "annotations", AnnotationConfirmed)
+		})
+		if err == nil {
 			_, err = t.objects.ReplaceObject(ctx, ref, raw)
 		}
 		return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -38,15 +40,10 @@ func PodRef(i int) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "pods", Namespace: Ref.Namespace, Name: fmt.Sprintf("%s-%d", Ref.Name, i)}
 }
 
-func (c *Client) read(ctx context.Context) (statefulSet, error) {
-	raw, err := c.objects.ReadObject(ctx, Ref)
-	return decode(raw, err)
-}
-
 // Read implements [API].
 func (c *Client) Read(ctx context.Context) (journal.KotsadmFacts, error) {
-	read, err := c.read(ctx)
-	return read.facts(), err
+	read, err := kube.Get[appsv1.StatefulSet](ctx, c.objects, Ref)
+	return factsOf(&read), err
 }
 
 // Scale implements [API]. kURL's permissions allow neither a patch nor the scale subresource, so it replaces
@@ -62,24 +59,25 @@ func (c *Client) Scale(ctx context.Context, uid string) (journal.KotsadmFacts, e
 
 func (c *Client) scale(ctx context.Context, uid string) (journal.KotsadmFacts, error) {
 	raw, err := c.objects.ReadObject(ctx, Ref)
-	read, err := decode(raw, err)
+	read, err := kube.Decode[appsv1.StatefulSet](Ref, raw, err)
+	now := factsOf(&read)
 	switch {
 	case err != nil:
 		return journal.KotsadmFacts{}, err
-	case read.Metadata.UID != uid:
-		return journal.KotsadmFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", Ref, kube.ErrOtherUID, read.Metadata.UID, uid)
-	case read.facts().Scaled():
-		return read.facts(), nil
+	case now.UID != uid:
+		return journal.KotsadmFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", Ref, kube.ErrOtherUID, now.UID, uid)
+	case now.Scaled():
+		return now, nil
 	}
 	scaled, err := withReplicas(raw, journal.KotsadmReplicas)
 	if err != nil {
-		return journal.KotsadmFacts{}, fmt.Errorf("scale %s: %w", Ref, err)
+		return journal.KotsadmFacts{}, err
 	}
 	raw, err = c.objects.ReplaceObject(ctx, Ref, scaled)
-	written, err := decode(raw, err)
-	if err == nil && !written.facts().Scaled() {
+	read, err = kube.Decode[appsv1.StatefulSet](Ref, raw, err)
+	if now = factsOf(&read); err == nil && !now.Scaled() {
 		err = fmt.Errorf("scale %s: the API server stored %s instead of %d; look for a webhook that changes statefulsets",
-			Ref, written.facts().Size(), journal.KotsadmReplicas)
+			Ref, now.Size(), journal.KotsadmReplicas)
 	}
-	return written.facts(), err
+	return now, err
 }

@@ -15,28 +15,28 @@ import (
 
 // Unready implements [API].
 func (c *Client) Unready(ctx context.Context, withPods bool) (journal.KotsadmFacts, string, error) {
-	now, err := c.read(ctx)
+	now, err := kube.Get[appsv1.StatefulSet](ctx, c.objects, Ref)
 	if err != nil {
 		return journal.KotsadmFacts{}, "", err
 	}
-	if now.Status.ObservedGeneration < now.Metadata.Generation {
-		return now.facts(), "the StatefulSet controller has not seen the change yet", nil
+	if now.Status.ObservedGeneration < now.Generation {
+		return factsOf(&now), "the StatefulSet controller has not seen the change yet", nil
 	}
-	lacks := now.Status.lacks()
+	lacks := lacksOf(now.Status)
 	if lacks == "" || !withPods {
-		return now.facts(), lacks, nil
+		return factsOf(&now), lacks, nil
 	}
 	for i := range journal.KotsadmReplicas {
 		if why := c.unreadyPod(ctx, PodRef(i), now.Status.UpdateRevision); why != "" {
 			lacks += fmt.Sprintf("; %s: %s", PodRef(i).Name, why)
 		}
 	}
-	return now.facts(), lacks, nil
+	return factsOf(&now), lacks, nil
 }
 
-// lacks returns what is missing. While there are pods of an older revision, or too many, the ready ones need
+// lacksOf returns what is missing. While there are pods of an older revision, or too many, the ready ones need
 // not be the wanted ones.
-func (s status) lacks() string {
+func lacksOf(s appsv1.StatefulSetStatus) string {
 	var lacks []string
 	of := fmt.Sprintf(" of %d replicas are", journal.KotsadmReplicas)
 	if s.ReadyReplicas < journal.KotsadmReplicas {

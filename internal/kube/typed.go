@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,4 +32,26 @@ func Decode[T any](ref Ref, raw json.RawMessage, err error) (read T, _ error) {
 		return *new(T), fmt.Errorf("read %s: %w", ref, err)
 	}
 	return read, nil
+}
+
+// Edit returns an object after edit has changed it. All other fields, known or not, stay as they are, and numbers stay
+// as they are written.
+func Edit(ref Ref, raw json.RawMessage, edit func(object map[string]any) error) (json.RawMessage, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var object map[string]any
+	err := decoder.Decode(&object)
+	if err == nil {
+		err = edit(object)
+	}
+	var edited bytes.Buffer
+	if err == nil {
+		encoder := json.NewEncoder(&edited)
+		encoder.SetEscapeHTML(false)
+		err = encoder.Encode(object)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("edit %s: %w", ref, err)
+	}
+	return edited.Bytes(), nil
 }

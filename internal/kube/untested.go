@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // errUntested prevents a change that would overwrite another client's change since the read.
@@ -26,16 +28,11 @@ func CheckPatch(ref Ref, patch []PatchOp) error {
 // CheckReplacement returns an error unless the object has UID and resource version: without them the API server
 // replaces any object.
 func CheckReplacement(ref Ref, object json.RawMessage) error {
-	var read struct {
-		Metadata struct {
-			UID             string `json:"uid"`
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-	}
+	var read metav1.PartialObjectMetadata
 	if err := json.Unmarshal(object, &read); err != nil {
 		return fmt.Errorf("update %s: %w", ref, err)
 	}
-	if read.Metadata.UID == "" || read.Metadata.ResourceVersion == "" {
+	if read.UID == "" || read.ResourceVersion == "" {
 		return fmt.Errorf("update %s: %w", ref, errUntested)
 	}
 	return nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -32,27 +34,15 @@ func (l *List) Subject() journal.Subject { return journal.LoadBalancerList(l.ref
 
 // Read returns the facts of the ConfigMap. They are empty if there is none.
 func (l *List) Read(ctx context.Context) (journal.LoadBalancerListFacts, error) {
-	raw, err := l.objects.ReadObject(ctx, l.ref)
+	object, err := kube.Get[corev1.ConfigMap](ctx, l.objects, l.ref)
 	if errors.Is(err, kube.ErrNotFound) {
 		return journal.LoadBalancerListFacts{}, nil
 	}
-	if err != nil {
-		return journal.LoadBalancerListFacts{}, kube.Lacking(err, "get", "configmaps")
-	}
-	return l.facts(raw)
+	return factsOf(&object), kube.Lacking(err, "get", "configmaps")
 }
 
-func (l *List) facts(raw json.RawMessage) (facts journal.LoadBalancerListFacts, err error) {
-	var object struct {
-		Metadata struct {
-			UID string `json:"uid"`
-		} `json:"metadata"`
-		Data map[string]string `json:"data"`
-	}
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return facts, fmt.Errorf("read %s: %w", l.ref, err)
-	}
-	return journal.LoadBalancerListFacts{UID: object.Metadata.UID, Sum: journal.SumOfLoadBalancers(object.Data[listKey])}, nil
+func factsOf(object *corev1.ConfigMap) journal.LoadBalancerListFacts {
+	return journal.LoadBalancerListFacts{UID: string(object.UID), Sum: journal.SumOfLoadBalancers(object.Data[listKey])}
 }
 
 // Write sets the list in the ConfigMap of that UID, and keeps its other data. Without a UID it
@@ -73,23 +63,21 @@ func (l *List) Write(ctx context.Context, wanted journal.LoadBalancerListInput) 
 	if err != nil || facts.UID != wanted.UID {
 		return facts, errors.Join(err, ErrOtherList)
 	}
-	var object map[string]any
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return facts, fmt.Errorf("read %s: %w", l.ref, err)
-	}
-	data, _ := object["data"].(map[string]any)
-	if data == nil {
-		data = map[string]any{}
-	}
-	data[listKey] = wanted.List
-	object["data"] = data
-	if raw, err = json.Marshal(object); err == nil {
+	raw, err = kube.Edit(l.ref, raw, func(object map[string]any) error {
+		return unstructured.SetNestedField(object, wanted.List, "data", listKey)
+	})
+	if err == nil {
 		raw, err = l.objects.ReplaceObject(ctx, l.ref, raw)
 	}
 	if err != nil {
 		return facts, kube.Lacking(err, "update", "configmaps")
 	}
 	return l.facts(raw)
+}
+
+func (l *List) facts(raw json.RawMessage) (journal.LoadBalancerListFacts, error) {
+	object, err := kube.Decode[corev1.ConfigMap](l.ref, raw, nil)
+	return factsOf(&object), err
 }
 
 func (l *List) create(ctx context.Context, list string) (facts journal.LoadBalancerListFacts, err error) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -38,44 +40,24 @@ func Ref(of journal.Subject) kube.Ref {
 
 // object is the part that EKCO reads.
 type object struct {
-	Metadata struct {
-		UID             string `json:"uid"`
-		ResourceVersion string `json:"resourceVersion"`
-		Generation      int64  `json:"generation"`
-	} `json:"metadata"`
-	Spec struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
 		Replicas *int `json:"replicas"`
 	} `json:"spec"`
 }
 
 // facts returns the facts. Without spec.replicas, the Prometheus operator creates one replica.
 func (o object) facts() journal.MonitoringFacts {
-	facts := journal.MonitoringFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Replicas: 1}
+	facts := journal.MonitoringFacts{UID: string(o.UID), Generation: o.Generation, Replicas: 1}
 	if o.Spec.Replicas != nil {
 		facts.Replicas = *o.Spec.Replicas
 	}
 	return facts
 }
 
-func decode(ref kube.Ref, raw json.RawMessage, err error) (object, error) {
-	var read object
-	if err == nil {
-		err = json.Unmarshal(raw, &read)
-	}
-	if err != nil {
-		return object{}, fmt.Errorf("read %s: %w", ref, err)
-	}
-	return read, nil
-}
-
-func (c *Client) read(ctx context.Context, ref kube.Ref) (object, error) {
-	raw, err := c.objects.ReadObject(ctx, ref)
-	return decode(ref, raw, err)
-}
-
 // Read implements [API].
 func (c *Client) Read(ctx context.Context, of journal.Subject) (journal.MonitoringFacts, error) {
-	read, err := c.read(ctx, Ref(of))
+	read, err := kube.Get[object](ctx, c.objects, Ref(of))
 	return read.facts(), err
 }
 
@@ -91,12 +73,12 @@ func (c *Client) Scale(ctx context.Context, of journal.Subject, replicas int) (j
 
 func (c *Client) scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error) {
 	ref := Ref(of)
-	now, err := c.read(ctx, ref)
+	now, err := kube.Get[object](ctx, c.objects, ref)
 	switch {
 	case err != nil:
 		return journal.MonitoringFacts{}, err
-	case now.Metadata.UID != of.UID:
-		return journal.MonitoringFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.Metadata.UID, of.UID)
+	case string(now.UID) != of.UID:
+		return journal.MonitoringFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.UID, of.UID)
 	case now.facts().Replicas == replicas:
 		return now.facts(), nil
 	}
@@ -106,10 +88,10 @@ func (c *Client) scale(ctx context.Context, of journal.Subject, replicas int) (j
 
 // patch changes only the replicas, and nothing if the old value has changed.
 func patch(now object, replicas int) []kube.PatchOp {
-	tests := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: now.Metadata.UID}}
+	tests := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: now.UID}}
 	if now.Spec.Replicas == nil {
 		return append(tests,
-			kube.PatchOp{Op: "test", Path: "/metadata/resourceVersion", Value: now.Metadata.ResourceVersion},
+			kube.PatchOp{Op: "test", Path: "/metadata/resourceVersion", Value: now.ResourceVersion},
 			kube.PatchOp{Op: "add", Path: "/spec/replicas", Value: replicas})
 	}
 	return append(tests,
@@ -119,7 +101,7 @@ func patch(now object, replicas int) []kube.PatchOp {
 
 // changed reads the answer to a patch, in which a webhook may have changed the number.
 func changed(ref kube.Ref, raw json.RawMessage, replicas int, err error) (journal.MonitoringFacts, error) {
-	now, err := decode(ref, raw, err)
+	now, err := kube.Decode[object](ref, raw, err)
 	facts := now.facts()
 	if err == nil && facts.Replicas != replicas {
 		err = fmt.Errorf("scale %s: the API server stored %d replicas, not %d; look for a webhook that changes %s", ref, facts.Replicas, replicas, ref.Resource)

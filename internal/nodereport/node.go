@@ -3,6 +3,8 @@ package nodereport
 import (
 	"encoding/json"
 	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Node is what a Node object has about its machine. It is reported even if nothing can run on the node.
@@ -15,26 +17,14 @@ type Node struct {
 
 // NodeOf reads a Node object, and also returns its UID.
 func NodeOf(object json.RawMessage) (node Node, uid string, err error) {
-	var of struct {
-		Metadata struct {
-			UID string `json:"uid"`
-		} `json:"metadata"`
-		Status struct {
-			Info struct {
-				Kernel           string `json:"kernelVersion"`
-				Kubelet          string `json:"kubeletVersion"`
-				ContainerRuntime string `json:"containerRuntimeVersion"`
-				OSImage          string `json:"osImage"`
-			} `json:"nodeInfo"`
-		} `json:"status"`
-	}
+	var of corev1.Node
 	if err := json.Unmarshal(object, &of); err != nil {
 		return Node{}, "", fmt.Errorf("read a Node: %w", err)
 	}
-	info := of.Status.Info
+	info := of.Status.NodeInfo
 	return Node{
-		Kernel: short(info.Kernel), Kubelet: short(info.Kubelet), ContainerRuntime: short(info.ContainerRuntime), OSImage: short(info.OSImage),
-	}, of.Metadata.UID, nil
+		Kernel: short(info.KernelVersion), Kubelet: short(info.KubeletVersion), ContainerRuntime: short(info.ContainerRuntimeVersion), OSImage: short(info.OSImage),
+	}, string(of.UID), nil
 }
 
 // maxVersion is the maximum length of a version: it goes into the journal, and a kubelet can report anything.

@@ -102,13 +102,3 @@ func (c *Client) get(ctx context.Context, of resource, name, labels string, into
 	}
 	return nil
 }
-
-// metadata is the part of an object's that EKCO reads.
-type metadata struct {
-	Name              string            `json:"name"`
-	UID               string            `json:"uid"`
-	ResourceVersion   string            `json:"resourceVersion"`
-	Labels            map[string]string `json:"labels"`
-	CreationTimestamp time.Time         `json:"creationTimestamp"`
-	DeletionTimestamp *time.Time        `json:"deletionTimestamp"`
-}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
 )
 
 // The label of the Deployments and pods of OSDs.
@@ -21,31 +23,8 @@ const (
 	osdUUIDEnv     = "ROOK_OSD_UUID"
 )
 
-// deployment is the part of a Deployment that EKCO reads.
-type deployment struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
-		Replicas *int `json:"replicas"`
-		Template struct {
-			Spec struct {
-				NodeSelector map[string]string `json:"nodeSelector"`
-				Containers   []container       `json:"containers"`
-			} `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
-}
-
-type container struct {
-	Name  string `json:"name"`
-	Image string `json:"image"`
-	Env   []struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	} `json:"env"`
-}
-
-// image returns the image of this container, or of the first one.
-func (d deployment) image(container string) string {
+// imageOf returns the image of this container, or of the first one.
+func imageOf(d *appsv1.Deployment, container string) string {
 	containers := d.Spec.Template.Spec.Containers
 	for _, candidate := range containers {
 		if candidate.Name == container {
@@ -60,9 +39,7 @@ func (d deployment) image(container string) string {
 
 // OSDDeployments implements [API].
 func (c *Client) OSDDeployments(ctx context.Context) ([]OSDDeployment, error) {
-	var list struct {
-		Items []deployment `json:"items"`
-	}
+	var list appsv1.DeploymentList
 	err := c.get(ctx, deployments, "", osdSelector, &list)
 	switch {
 	case absent(err):
@@ -71,15 +48,15 @@ func (c *Client) OSDDeployments(ctx context.Context) ([]OSDDeployment, error) {
 		return nil, err
 	}
 	var found []OSDDeployment
-	for _, item := range list.Items {
-		found = append(found, item.osd())
+	for i := range list.Items {
+		found = append(found, osdDeployment(&list.Items[i]))
 	}
 	slices.SortFunc(found, func(a, b OSDDeployment) int { return strings.Compare(a.Name, b.Name) })
 	return found, nil
 }
 
 // osdUUID returns the UUID that Rook passes to the OSD.
-func (d deployment) osdUUID() string {
+func osdUUID(d *appsv1.Deployment) string {
 	for _, container := range d.Spec.Template.Spec.Containers {
 		for _, variable := range container.Env {
 			if variable.Name == osdUUIDEnv && variable.Value != "" {
@@ -90,14 +67,14 @@ func (d deployment) osdUUID() string {
 	return ""
 }
 
-func (d deployment) osd() OSDDeployment {
+func osdDeployment(d *appsv1.Deployment) OSDDeployment {
 	// Without spec.replicas, a Deployment has one.
 	osd := OSDDeployment{
-		Name: d.Metadata.Name, UID: d.Metadata.UID, OSD: osdIn(d.Metadata.Labels), UUID: d.osdUUID(),
+		Name: d.Name, UID: string(d.UID), OSD: osdIn(d.Labels), UUID: osdUUID(d),
 		Hostname: d.Spec.Template.Spec.NodeSelector[hostnameOfNode], Replicas: 1,
 	}
 	if d.Spec.Replicas != nil {
-		osd.Replicas = *d.Spec.Replicas
+		osd.Replicas = int(*d.Spec.Replicas)
 	}
 	return osd
 }

@@ -79,8 +79,10 @@ func TestScalingDownChangesTheReplicasAndNothingElse(t *testing.T) {
 // canonical sorts the keys of an object and leaves numbers as they are.
 func canonical(t *testing.T, object string) string {
 	t.Helper()
-	decoded, err := decode([]byte(object))
-	if err != nil {
+	var decoded any
+	decoder := json.NewDecoder(strings.NewReader(object))
+	decoder.UseNumber()
+	if err := decoder.Decode(&decoded); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.MarshalIndent(decoded, "", " ")

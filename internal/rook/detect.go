@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
@@ -27,7 +29,7 @@ func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	case err != nil:
 		return Installation{}, err
 	}
-	image := operator.image(Operator)
+	image := imageOf(&operator, Operator)
 	version, ok := versionOf(image)
 	if !ok {
 		return Installation{Present: true, Why: noVersion(image)}, nil
@@ -73,8 +75,8 @@ func (c *Client) exists(ctx context.Context, this call, path []string) error {
 	return this.fail(c.rest.Get().AbsPath(path...).Do(ctx).Error())
 }
 
-func (c *Client) deployment(ctx context.Context, name string) (deployment, error) {
-	var d deployment
+func (c *Client) deployment(ctx context.Context, name string) (appsv1.Deployment, error) {
+	var d appsv1.Deployment
 	err := c.get(ctx, deployments, name, "", &d)
 	return d, err
 }

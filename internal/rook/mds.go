@@ -69,7 +69,7 @@ const antiAffinityOfMDS = "/spec/metadataServer/placement/podAntiAffinity"
 // patchMDS replaces kURL's anti-affinity by [spread], if it is unchanged.
 func (o podsObject) patchMDS() []kube.PatchOp {
 	return []kube.PatchOp{
-		{Op: "test", Path: "/metadata/uid", Value: o.Metadata.UID},
+		{Op: "test", Path: "/metadata/uid", Value: o.UID},
 		{Op: "test", Path: antiAffinityOfMDS, Value: o.Spec.MetadataServer.Placement.AntiAffinity},
 		{Op: "replace", Path: antiAffinityOfMDS, Value: spread},
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
@@ -34,15 +36,11 @@ func (o inNamespace) unlessGone(ctx context.Context, ref kube.Ref, err error) er
 	if ref.Namespace != Namespace || !errors.Is(kube.Sentinel(err), kube.ErrForbidden) {
 		return err
 	}
-	raw, readErr := o.Objects.ReadObject(ctx, NamespaceRef())
-	var namespace podsObject
-	if readErr == nil {
-		readErr = json.Unmarshal(raw, &namespace)
-	}
+	namespace, readErr := kube.Get[corev1.Namespace](ctx, o.Objects, NamespaceRef())
 	switch {
 	case errors.Is(kube.Sentinel(readErr), kube.ErrNotFound):
 		return fmt.Errorf("%w: there is no namespace %s", kube.ErrNotFound, Namespace)
-	case readErr == nil && namespace.Metadata.DeletionTimestamp != "":
+	case readErr == nil && namespace.DeletionTimestamp != nil:
 		return fmt.Errorf("%w: namespace %s is being deleted, and EKCO's permissions with it", kube.ErrNotFound, Namespace)
 	}
 	return err

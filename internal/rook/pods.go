@@ -37,7 +37,7 @@ func (p *Pods) Installed(ctx context.Context) (Installed, error) {
 	if err != nil {
 		return Installed{}, err
 	}
-	if cluster.Metadata.DeletionTimestamp != "" {
+	if cluster.DeletionTimestamp != nil {
 		return Installed{}, fmt.Errorf("%w: %s is being deleted", kube.ErrNotFound, ref)
 	}
 	version, unknown, err := p.custom.version(ctx)
@@ -112,9 +112,9 @@ func (p *Pods) write(ctx context.Context, of journal.Subject, object podsObject,
 		return p.objects.PatchObject(ctx, ref, object.patchPriority(input.Class))
 	}
 	// kURL's permissions allow no patch of Deployments.
-	replacement, err := object.withPriority(input.Class)
+	replacement, err := object.withPriority(ref, input.Class)
 	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", ref, err)
+		return nil, err
 	}
 	return p.objects.ReplaceObject(ctx, ref, replacement)
 }
@@ -156,12 +156,7 @@ func (p *Pods) object(ctx context.Context, of journal.Subject) (podsObject, erro
 }
 
 func decodePods(ref kube.Ref, raw json.RawMessage, err error) (podsObject, error) {
-	read := podsObject{raw: raw}
-	if err == nil {
-		err = json.Unmarshal(raw, &read)
-	}
-	if err != nil {
-		return podsObject{}, fmt.Errorf("read %s: %w", ref, err)
-	}
-	return read, nil
+	read, err := kube.Decode[podsObject](ref, raw, err)
+	read.raw = raw
+	return read, err
 }

@@ -2,8 +2,10 @@ package rook
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
@@ -11,14 +13,7 @@ import (
 
 // podsObject is the part that EKCO reads of any object with settings of Rook's pods.
 type podsObject struct {
-	Metadata struct {
-		Name              string            `json:"name"`
-		UID               string            `json:"uid"`
-		ResourceVersion   string            `json:"resourceVersion"`
-		Generation        int64             `json:"generation"`
-		DeletionTimestamp string            `json:"deletionTimestamp"`
-		Labels            map[string]string `json:"labels"`
-	} `json:"metadata"`
+	metav1.ObjectMeta `json:"metadata"`
 	// Data is a ConfigMap's.
 	Data map[string]string `json:"data"`
 	Spec struct {
@@ -42,7 +37,7 @@ type podsObject struct {
 }
 
 func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFacts {
-	facts := journal.RookPodsFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation}
+	facts := journal.RookPodsFacts{UID: string(o.UID), Generation: o.Generation}
 	switch of.Kind {
 	case journal.RookOperatorConfig.Kind:
 		facts.Generation, facts.Unversioned = 0, in.Unknown
@@ -53,8 +48,8 @@ func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFact
 			facts.Differing = differingCSI(o.Data)
 		}
 	case journal.KindCephMDS:
-		facts.UID = journal.MDSOf(o.Metadata.UID)
-		if o.Metadata.DeletionTimestamp == "" {
+		facts.UID = journal.MDSOf(string(o.UID))
+		if o.DeletionTimestamp == nil {
 			facts.OneNode, facts.Spread = placed(o.Spec.MetadataServer.Placement.AntiAffinity)
 		}
 	default:
@@ -65,14 +60,14 @@ func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFact
 
 // daemon is the daemon that a workload of Rook runs.
 func (o podsObject) daemon() string {
-	return strings.TrimPrefix(o.Metadata.Labels["app"], "rook-ceph-")
+	return strings.TrimPrefix(o.Labels["app"], "rook-ceph-")
 }
 
 // same returns the tests with which a patch changes only the version that was read.
 func (o podsObject) same() []kube.PatchOp {
 	return []kube.PatchOp{
-		{Op: "test", Path: "/metadata/uid", Value: o.Metadata.UID},
-		{Op: "test", Path: "/metadata/resourceVersion", Value: o.Metadata.ResourceVersion},
+		{Op: "test", Path: "/metadata/uid", Value: o.UID},
+		{Op: "test", Path: "/metadata/resourceVersion", Value: o.ResourceVersion},
 	}
 }
 
@@ -82,19 +77,8 @@ func (o podsObject) patchPriority(class string) []kube.PatchOp {
 }
 
 // withPriority returns the whole object with the class, including its resource version.
-func (o podsObject) withPriority(class string) (json.RawMessage, error) {
-	object, err := decode(o.raw)
-	if err != nil {
-		return nil, err
-	}
-	at := object
-	for _, field := range []string{"spec", "template", "spec"} {
-		next, is := at[field].(map[string]any)
-		if !is {
-			return nil, fmt.Errorf("it has no %s", field)
-		}
-		at = next
-	}
-	at["priorityClassName"] = class
-	return json.Marshal(object)
+func (o podsObject) withPriority(ref kube.Ref, class string) (json.RawMessage, error) {
+	return kube.Edit(ref, o.raw, func(object map[string]any) error {
+		return unstructured.SetNestedField(object, class, "spec", "template", "spec", "priorityClassName")
+	})
 }

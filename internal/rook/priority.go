@@ -30,8 +30,8 @@ func (p *Pods) Workloads(ctx context.Context) (map[journal.Subject]journal.RookP
 		return nil, err
 	}
 	for _, d := range deployments {
-		if slices.Contains(prioritized, d.Metadata.Labels["app"]) {
-			of := journal.RookWorkload(journal.KindDeployment, d.Metadata.Name)
+		if slices.Contains(prioritized, d.Labels["app"]) {
+			of := journal.RookWorkload(journal.KindDeployment, d.Name)
 			found[of] = d.facts(Installed{}, of)
 		}
 	}
@@ -85,7 +85,7 @@ func (o podsObject) unrolled(kind string) string {
 		wanted, now.Replicas, now.Updated, now.Available = now.Desired, now.Desired, now.UpdatedOnNodes, now.NumberAvailable
 	}
 	switch {
-	case now.ObservedGeneration < o.Metadata.Generation:
+	case now.ObservedGeneration < o.Generation:
 		return "its controller has not seen the change yet"
 	case now.Updated < wanted, now.Available < wanted:
 		return fmt.Sprintf("%d of %d pods are new, and %d are available", now.Updated, wanted, now.Available)
@@ -111,9 +111,9 @@ func (p *Pods) OthersRolledOut(ctx context.Context, of journal.Subject, daemon s
 	if err != nil {
 		return "", err
 	}
-	slices.SortFunc(deployments, func(a, b podsObject) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	slices.SortFunc(deployments, func(a, b podsObject) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range deployments {
-		other := journal.RookWorkload(journal.KindDeployment, d.Metadata.Name)
+		other := journal.RookWorkload(journal.KindDeployment, d.Name)
 		if other.Name == of.Name || d.daemon() != daemon {
 			continue
 		}

@@ -6,19 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/replicatedhq/ekco/journal"
 )
 
 // resourceObject is the part that EKCO reads.
 type resourceObject struct {
-	Metadata struct {
-		Name              string `json:"name"`
-		UID               string `json:"uid"`
-		ResourceVersion   string `json:"resourceVersion"`
-		Generation        int64  `json:"generation"`
-		DeletionTimestamp string `json:"deletionTimestamp"`
-	} `json:"metadata"`
-	Spec struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
 		poolSection
 		Mon, Mgr     *counted
 		Storage      *storageSection
@@ -129,7 +125,7 @@ func (o resourceObject) names() (names journal.RookNames) {
 		}
 		names[place] = pool.Name
 		if strings.HasPrefix(place, "/spec/dataPools/") {
-			names[place] = o.Metadata.Name + "-" + pool.Name
+			names[place] = o.Name + "-" + pool.Name
 		}
 	}
 	return names
@@ -158,10 +154,10 @@ func (o resourceObject) numbers(version Version) map[string]int {
 
 // facts returns the facts. If the object is being deleted, or Ceph runs elsewhere, there is nothing to change.
 func (o resourceObject) facts(version Version) journal.RookFacts {
-	if o.Metadata.DeletionTimestamp != "" || o.Spec.External.Enable {
-		return journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation}
+	if o.DeletionTimestamp != nil || o.Spec.External.Enable {
+		return journal.RookFacts{UID: string(o.UID), Generation: o.Generation}
 	}
-	facts := journal.RookFacts{UID: o.Metadata.UID, Generation: o.Metadata.Generation, Numbers: o.numbers(version), Redundant: o.redundant(), Names: o.names()}
+	facts := journal.RookFacts{UID: string(o.UID), Generation: o.Generation, Numbers: o.numbers(version), Redundant: o.redundant(), Names: o.names()}
 	if storage := o.Spec.Storage; storage != nil {
 		facts.Storage = &journal.RookStorage{AllNodes: storage.allNodes(), Nodes: storage.hostnames(), Claims: len(storage.Sets) > 0}
 	}

@@ -10,7 +10,7 @@ import (
 
 // patch returns a patch that changes nothing if any value differs from what was read.
 func (o resourceObject) patch(change journal.RookChange) []kube.PatchOp {
-	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: o.Metadata.UID}}
+	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/uid", Value: o.UID}}
 	for _, place := range slices.Sorted(maps.Keys(change.Numbers)) {
 		if o.numbers(everyVersion)[place] == change.Numbers[place].To {
 			continue
@@ -31,7 +31,7 @@ func (o resourceObject) patch(change journal.RookChange) []kube.PatchOp {
 
 // patchMgrs sets a missing number. A missing field cannot be tested, so the patch tests the resource version.
 func (o resourceObject) patchMgrs(count int) []kube.PatchOp {
-	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: o.Metadata.ResourceVersion}}
+	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: o.ResourceVersion}}
 	if o.Spec.Mgr == nil {
 		return append(patch, kube.PatchOp{Op: "add", Path: "/spec/mgr", Value: map[string]int{"count": count}})
 	}
@@ -50,7 +50,7 @@ func (o resourceObject) patchStorage(nodes []journal.RookNode) []kube.PatchOp {
 	storage := o.Spec.Storage
 	var patch []kube.PatchOp
 	if storage.UseAllNodes == nil || storage.Nodes == nil {
-		patch = append(patch, kube.PatchOp{Op: "test", Path: "/metadata/resourceVersion", Value: o.Metadata.ResourceVersion})
+		patch = append(patch, kube.PatchOp{Op: "test", Path: "/metadata/resourceVersion", Value: o.ResourceVersion})
 	}
 	if storage.UseAllNodes != nil {
 		patch = append(patch, kube.PatchOp{Op: "test", Path: "/spec/storage/useAllNodes", Value: *storage.UseAllNodes})

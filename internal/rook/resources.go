@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -52,19 +54,7 @@ func OperatorRef() kube.Ref {
 }
 
 func (c *Custom) read(ctx context.Context, ref kube.Ref) (resourceObject, error) {
-	raw, err := c.objects.ReadObject(ctx, ref)
-	return decodeResource(ref, raw, err)
-}
-
-func decodeResource(ref kube.Ref, raw json.RawMessage, err error) (resourceObject, error) {
-	var read resourceObject
-	if err == nil {
-		err = json.Unmarshal(raw, &read)
-	}
-	if err != nil {
-		return resourceObject{}, fmt.Errorf("read %s: %w", ref, err)
-	}
-	return read, nil
+	return kube.Get[resourceObject](ctx, c.objects, ref)
 }
 
 // ReadResource implements [Resources].
@@ -94,20 +84,16 @@ func (c *Custom) complete(ctx context.Context, of journal.Subject, read resource
 
 // version returns the version of Rook's operator, or why it is unknown.
 func (c *Custom) version(ctx context.Context) (version Version, unknown string, err error) {
-	raw, err := c.objects.ReadObject(ctx, OperatorRef())
-	var operator deployment
-	if err == nil {
-		err = json.Unmarshal(raw, &operator)
-	}
+	operator, err := kube.Get[appsv1.Deployment](ctx, c.objects, OperatorRef())
 	switch sentinel := kube.Sentinel(err); {
 	case errors.Is(sentinel, kube.ErrNotFound), errors.Is(sentinel, kube.ErrForbidden):
 		return Version{}, "Rook's version is unknown: " + err.Error(), nil
 	case err != nil:
-		return Version{}, "", fmt.Errorf("read %s: %w", OperatorRef(), err)
+		return Version{}, "", err
 	}
-	version, known := versionOf(operator.image(Operator))
+	version, known := versionOf(imageOf(&operator, Operator))
 	if !known {
-		return Version{}, noVersion(operator.image(Operator)), nil
+		return Version{}, noVersion(imageOf(&operator, Operator)), nil
 	}
 	return version, "", nil
 }
@@ -142,8 +128,8 @@ func (c *Custom) changeResource(ctx context.Context, of journal.Subject, change 
 // mayChange returns an error if the object was replaced or has changed.
 func mayChange(ref kube.Ref, of journal.Subject, now resourceObject, facts journal.RookFacts, change journal.RookChange) error {
 	switch {
-	case now.Metadata.UID != of.UID:
-		return fmt.Errorf("change %s: %w: it has UID %s, not %s; nothing was changed", ref, kube.ErrOtherUID, now.Metadata.UID, of.UID)
+	case string(now.UID) != of.UID:
+		return fmt.Errorf("change %s: %w: it has UID %s, not %s; nothing was changed", ref, kube.ErrOtherUID, now.UID, of.UID)
 	case change.Moved(facts) != "":
 		return fmt.Errorf("change %s: %w: another client changed it: %s; nothing was changed", ref, kube.ErrConflict, change.Moved(facts))
 	case len(change.Nodes) > 0 && now.Spec.Storage == nil:
@@ -154,7 +140,7 @@ func mayChange(ref kube.Ref, of journal.Subject, now resourceObject, facts journ
 
 // changed reads the answer to a patch, in which a webhook may have changed the object.
 func (c *Custom) changed(ctx context.Context, of journal.Subject, change journal.RookChange, raw json.RawMessage, err error) (journal.RookFacts, error) {
-	now, err := decodeResource(ResourceRef(of), raw, err)
+	now, err := kube.Decode[resourceObject](ResourceRef(of), raw, err)
 	if err != nil {
 		return journal.RookFacts{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/replicatedhq/ekco/internal/kube"
@@ -17,8 +18,8 @@ import (
 
 // cephCluster is the part of a CephCluster that EKCO reads.
 type cephCluster struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
 		Storage struct {
 			UseAllNodes bool              `json:"useAllNodes"`
 			Nodes       []json.RawMessage `json:"nodes"`
@@ -54,7 +55,7 @@ func (c *Client) StorageNode(ctx context.Context, names ...string) (StorageNode,
 	case err != nil:
 		return StorageNode{}, err
 	}
-	node := StorageNode{ClusterUID: cluster.Metadata.UID, UseAllNodes: cluster.Spec.Storage.UseAllNodes}
+	node := StorageNode{ClusterUID: string(cluster.UID), UseAllNodes: cluster.Spec.Storage.UseAllNodes}
 	if i, name := cluster.find(names...); i >= 0 {
 		node.Name, node.Entry = name, cluster.Spec.Storage.Nodes[i]
 	}
@@ -88,7 +89,7 @@ func (c *Client) removeStorageNode(ctx context.Context, node StorageNode) (json.
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case node.ClusterUID != cluster.Metadata.UID || cluster.Spec.Storage.UseAllNodes:
+	case node.ClusterUID != string(cluster.UID) || cluster.Spec.Storage.UseAllNodes:
 		return nil, nil
 	}
 	i, _ := cluster.find(node.Name)
@@ -96,7 +97,7 @@ func (c *Client) removeStorageNode(ctx context.Context, node StorageNode) (json.
 		return nil, nil
 	}
 	entry := cluster.Spec.Storage.Nodes[i]
-	if err := c.patchOut(ctx, cluster.Metadata.UID, i, entry); err != nil {
+	if err := c.patchOut(ctx, string(cluster.UID), i, entry); err != nil {
 		return nil, err
 	}
 	return entry, nil
@@ -122,7 +123,7 @@ func (c *Client) addStorageNode(ctx context.Context, node StorageNode) error {
 		return nil
 	case err != nil:
 		return err
-	case node.ClusterUID != cluster.Metadata.UID || cluster.Spec.Storage.UseAllNodes:
+	case node.ClusterUID != string(cluster.UID) || cluster.Spec.Storage.UseAllNodes:
 		return nil
 	}
 	if i, _ := cluster.find(node.Name); i >= 0 {
@@ -132,7 +133,7 @@ func (c *Client) addStorageNode(ctx context.Context, node StorageNode) error {
 	if cluster.Spec.Storage.Nodes == nil {
 		add = operation{Op: "add", Path: "/spec/storage/nodes", Value: []json.RawMessage{node.Entry}}
 	}
-	return c.patch(ctx, operation{Op: "test", Path: "/metadata/resourceVersion", Value: cluster.Metadata.ResourceVersion}, add)
+	return c.patch(ctx, operation{Op: "test", Path: "/metadata/resourceVersion", Value: cluster.ResourceVersion}, add)
 }
 
 // operation is one of a JSON patch.

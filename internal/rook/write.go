@@ -1,13 +1,14 @@
 package rook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,40 +26,30 @@ func (c *Client) scaleDown(ctx context.Context, name, uid string) error {
 	if err := c.get(ctx, deployments, name, "", &raw); err != nil {
 		return err
 	}
-	object, err := decode(raw)
-	if err != nil {
-		return fmt.Errorf("read Deployment %s/%s: %w", Namespace, name, err)
-	}
-	meta, _ := object["metadata"].(map[string]any)
-	if meta["uid"] != uid {
-		return otherUID(call{"update", "deployments", name}, meta["uid"], uid)
-	}
-	spec, _ := object["spec"].(map[string]any)
-	if spec == nil || spec["replicas"] == json.Number("0") {
+	ref := kube.Ref{Resource: deployments.plural, Namespace: Namespace, Name: name}
+	live, err := kube.Decode[appsv1.Deployment](ref, raw, nil)
+	switch {
+	case err != nil:
+		return err
+	case string(live.UID) != uid:
+		return otherUID(call{"update", "deployments", name}, live.UID, uid)
+	case live.Spec.Replicas != nil && *live.Spec.Replicas == 0:
 		return nil
 	}
-	spec["replicas"] = 0
-	body, err := json.Marshal(object)
+	body, err := kube.Edit(ref, raw, func(object map[string]any) error {
+		return unstructured.SetNestedField(object, int64(0), "spec", "replicas")
+	})
 	if err != nil {
-		return fmt.Errorf("write Deployment %s/%s: %w", Namespace, name, err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
-	err = c.rest.Put().AbsPath(deployments.path(name)...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body).Do(ctx).Error()
+	err = c.rest.Put().AbsPath(deployments.path(name)...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(body)).Do(ctx).Error()
 	return call{"update", "deployments", name}.fail(err)
 }
 
-// decode keeps the notation of numbers.
-func decode(raw []byte) (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var object map[string]any
-	err := decoder.Decode(&object)
-	return object, err
-}
-
-func otherUID(this call, has any, wanted string) error {
-	return fmt.Errorf("%s: %w: it has UID %v, not %s; nothing was changed", this, kube.ErrOtherUID, has, wanted)
+func otherUID(this call, has types.UID, wanted string) error {
+	return fmt.Errorf("%s: %w: it has UID %s, not %s; nothing was changed", this, kube.ErrOtherUID, has, wanted)
 }
 
 // DeleteDeployment implements [API].
@@ -88,8 +79,8 @@ func (c *Client) DeleteDeployment(ctx context.Context, name, uid string) error {
 	switch {
 	case errors.Is(readErr, kube.ErrNotFound):
 		return readErr
-	case readErr == nil && live.Metadata.UID != uid:
-		return otherUID(this, live.Metadata.UID, uid)
+	case readErr == nil && string(live.UID) != uid:
+		return otherUID(this, live.UID, uid)
 	}
 	return err
 }

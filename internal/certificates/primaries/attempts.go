@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
@@ -37,9 +40,7 @@ func (s *Store) attempted(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	var read struct {
-		Data map[string]string `json:"data"`
-	}
+	var read corev1.ConfigMap
 	_ = json.Unmarshal(content, &read)                         // a ConfigMap of another shape has no time
 	at, _ := time.Parse(time.RFC3339, read.Data[attemptedKey]) // an invalid time is zero
 	return at, nil
@@ -71,17 +72,9 @@ func (s *Store) Note(ctx context.Context, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	var object map[string]any
-	if err := json.Unmarshal(content, &object); err != nil {
-		return fmt.Errorf("read ConfigMap %s/%s: %w", s.options.Namespace, configMap, err)
-	}
-	data, _ := object["data"].(map[string]any)
-	if data == nil {
-		data = map[string]any{}
-	}
-	data[attemptedKey] = stamp
-	object["data"] = data
-	changed, err := json.Marshal(object)
+	changed, err := kube.Edit(s.ref(), content, func(object map[string]any) error {
+		return unstructured.SetNestedField(object, stamp, "data", attemptedKey)
+	})
 	if err == nil {
 		_, err = s.options.Objects.ReplaceObject(ctx, s.ref(), changed)
 	}

@@ -120,7 +120,7 @@ func (s *Store) Component(ctx context.Context, name, node string) (Component, er
 	is := Component{Hash: pod.Annotations["kubernetes.io/config.hash"], Ready: kube.PodReady(&pod)}
 	for _, container := range pod.Status.ContainerStatuses {
 		if running := container.State.Running; running != nil {
-			is.Started = running.StartedAt.Time
+			is.Started = running.StartedAt.UTC()
 		}
 	}
 	return is, err

@@ -7,7 +7,6 @@ import (
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,10 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/internal/kube"
+	"github.com/replicatedhq/ekco/journal"
 )
 
 // Kubelets are those of the cluster's nodes.
@@ -39,14 +41,11 @@ var errNoKubelet = errors.New("no node is ready, so no kubelet can check the cer
 // Accept returns an error unless a kubelet accepts a client with that pair. It asks nodes that are ready, primaries
 // first, until one answers. It does not check what the client may do there.
 func (k Kubelets) Accept(ctx context.Context, pair tls.Certificate) error {
-	nodes, err := k.Objects.ListObjects(ctx, kube.Ref{Version: "v1", Resource: "nodes"}, "", "")
+	nodes, err := kube.List[corev1.Node](ctx, k.Objects, kube.Ref{Version: "v1", Resource: "nodes"}, "", "")
 	if err != nil {
 		return err
 	}
-	addresses, err := readyAddresses(nodes)
-	if err != nil {
-		return err
-	}
+	addresses := readyAddresses(nodes)
 	why := errNoKubelet
 	for _, address := range addresses[:min(len(addresses), maxKubelets)] {
 		answered, err := accepts(ctx, net.JoinHostPort(address, strconv.Itoa(cmp.Or(k.Port, kubeletPort))), pair)
@@ -59,55 +58,25 @@ func (k Kubelets) Accept(ctx context.Context, pair tls.Certificate) error {
 }
 
 // readyAddresses returns the addresses of nodes that are ready, those of primaries first.
-func readyAddresses(nodes []json.RawMessage) (addresses []string, err error) {
+func readyAddresses(nodes []corev1.Node) (addresses []string) {
 	var others []string
-	for _, object := range nodes {
-		var read node
-		if err := json.Unmarshal(object, &read); err != nil {
-			return nil, fmt.Errorf("list nodes: %w", err)
-		}
-		switch address := read.address(); {
-		case address == "" || !read.ready():
-		case read.primary():
-			addresses = append(addresses, address)
+	for i := range nodes {
+		node := kube.NodeOf(&nodes[i]).Facts
+		switch {
+		case node.InternalIP == "" || !nodeReady(&nodes[i]):
+		case node.Role == journal.RolePrimary:
+			addresses = append(addresses, node.InternalIP)
 		default:
-			others = append(others, address)
+			others = append(others, node.InternalIP)
 		}
 	}
-	return append(addresses, others...), nil
+	return append(addresses, others...)
 }
 
-// node has the fields of a Node that EKCO reads here.
-type node struct {
-	Metadata struct {
-		Labels map[string]string `json:"labels"`
-	} `json:"metadata"`
-	Status struct {
-		Conditions []condition `json:"conditions"`
-		Addresses  []struct {
-			Type    string `json:"type"`
-			Address string `json:"address"`
-		} `json:"addresses"`
-	} `json:"status"`
-}
-
-func (n node) ready() bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c condition) bool { return c.Type == "Ready" && c.Status == "True" })
-}
-
-func (n node) primary() bool {
-	_, master := n.Metadata.Labels[kube.LabelMaster]
-	_, is := n.Metadata.Labels[kube.LabelControlPlane]
-	return is || master
-}
-
-func (n node) address() string {
-	for _, address := range n.Status.Addresses {
-		if address.Type == "InternalIP" {
-			return address.Address
-		}
-	}
-	return ""
+func nodeReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 const (

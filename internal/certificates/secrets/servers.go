@@ -3,7 +3,6 @@ package secrets
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/replicatedhq/ekco/internal/certificates"
@@ -100,7 +100,7 @@ func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journa
 		return fmt.Sprintf("pod %s/%s was not restarted", servers.pods.Namespace, left[0].Name), nil
 	case restartDaemonSet:
 		read, found, err := s.daemonSet(ctx, servers.daemons)
-		if err != nil || !found || !read.restartedAt().Before(since.Truncate(time.Second)) {
+		if err != nil || !found || !restartedAt(&read).Before(since.Truncate(time.Second)) {
 			return "", err
 		}
 		return "DaemonSet " + servers.daemons.Namespace + "/" + servers.daemons.Name + " was not restarted", nil
@@ -250,52 +250,21 @@ func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers serv
 	return lacks, nil
 }
 
-// condition is one of a Pod or a Node.
-type condition struct {
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-}
-
 // restartedAnnotation is the one that "kubectl rollout restart" sets.
 const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-type daemonSet struct {
-	Metadata struct {
-		Generation      int64  `json:"generation"`
-		ResourceVersion string `json:"resourceVersion"`
-	} `json:"metadata"`
-	Spec struct {
-		Template struct {
-			Metadata struct {
-				Annotations map[string]string `json:"annotations"`
-			} `json:"metadata"`
-		} `json:"template"`
-	} `json:"spec"`
-	Status struct {
-		ObservedGeneration int64 `json:"observedGeneration"`
-		Desired            int   `json:"desiredNumberScheduled"`
-		Updated            int   `json:"updatedNumberScheduled"`
-		Available          int   `json:"numberAvailable"`
-	} `json:"status"`
-}
-
-func (s *Store) daemonSet(ctx context.Context, ref kube.Ref) (read daemonSet, found bool, err error) {
-	raw, err := s.objects.ReadObject(ctx, ref)
+func (s *Store) daemonSet(ctx context.Context, ref kube.Ref) (read appsv1.DaemonSet, found bool, err error) {
+	read, err = kube.Get[appsv1.DaemonSet](ctx, s.objects, ref)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
-		return daemonSet{}, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &read)
+		return read, false, nil
 	}
 	return read, err == nil, err
 }
 
 // restartedAt returns when the DaemonSet was restarted; zero if that is unknown. A time in the future does not
 // count: it would seem later than every restart until then.
-func (d daemonSet) restartedAt() time.Time {
-	at, err := time.Parse(time.RFC3339, d.Spec.Template.Metadata.Annotations[restartedAnnotation])
+func restartedAt(d *appsv1.DaemonSet) time.Time {
+	at, err := time.Parse(time.RFC3339, d.Spec.Template.Annotations[restartedAnnotation])
 	if err != nil || time.Until(at) > MostSkew {
 		return time.Time{}
 	}
@@ -305,12 +274,12 @@ func (d daemonSet) restartedAt() time.Time {
 // restartDaemons makes the DaemonSet replace its pods by its own strategy. EKCO may only patch it.
 func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Time) error {
 	read, found, err := s.daemonSet(ctx, ref)
-	if err != nil || !found || !read.restartedAt().Before(since.Truncate(time.Second)) {
+	if err != nil || !found || !restartedAt(&read).Before(since.Truncate(time.Second)) {
 		return err
 	}
 	const path = "/spec/template/metadata/annotations"
-	annotations := read.Spec.Template.Metadata.Annotations
-	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: read.Metadata.ResourceVersion}}
+	annotations := read.Spec.Template.Annotations
+	patch := []kube.PatchOp{{Op: "test", Path: "/metadata/resourceVersion", Value: read.ResourceVersion}}
 	if annotations == nil {
 		patch = append(patch, kube.PatchOp{Op: "add", Path: path, Value: map[string]string{}})
 	}
@@ -330,9 +299,9 @@ func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
 	switch now := read.Status; {
 	case err != nil || !found:
 		return "", err
-	case now.ObservedGeneration < read.Metadata.Generation:
+	case now.ObservedGeneration < read.Generation:
 		return name + ": its controller has not seen the change", nil
-	case now.Updated >= now.Desired && now.Available >= now.Desired:
+	case now.UpdatedNumberScheduled >= now.DesiredNumberScheduled && now.NumberAvailable >= now.DesiredNumberScheduled:
 		return "", nil
 	}
 	now := read.Status
@@ -340,10 +309,10 @@ func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if least := max(1, now.Desired-lost); now.Updated >= least && now.Available >= least {
+	if least := max(1, int(now.DesiredNumberScheduled)-lost); int(now.UpdatedNumberScheduled) >= least && int(now.NumberAvailable) >= least {
 		return "", nil
 	}
-	return fmt.Sprintf("%s: %d of %d pods are new, and %d are available", name, now.Updated, now.Desired, now.Available), nil
+	return fmt.Sprintf("%s: %d of %d pods are new, and %d are available", name, now.UpdatedNumberScheduled, now.DesiredNumberScheduled, now.NumberAvailable), nil
 }
 
 // lost counts the nodes that are not ready and have a pod of the DaemonSet, even a terminating one.
@@ -369,13 +338,9 @@ func (s *Store) lost(ctx context.Context, of servers) (n int, err error) {
 }
 
 func (s *Store) nodeReady(ctx context.Context, name string) (bool, error) {
-	content, err := s.objects.ReadObject(ctx, kube.Ref{Version: "v1", Resource: "nodes", Name: name})
+	node, err := kube.Get[corev1.Node](ctx, s.objects, kube.Ref{Version: "v1", Resource: "nodes", Name: name})
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
 		return true, nil // the DaemonSet does not count it
 	}
-	var read node
-	if err == nil {
-		err = json.Unmarshal(content, &read)
-	}
-	return read.ready(), err
+	return nodeReady(&node), err
 }

@@ -12,29 +12,10 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/replicatedhq/ekco/internal/hosttask"
 )
-
-// object is what a kubelet reads of a pod.
-type object struct {
-	Metadata struct {
-		Name        string            `json:"name"`
-		UID         string            `json:"uid"`
-		Annotations map[string]string `json:"annotations"`
-	} `json:"metadata"`
-	Spec struct {
-		NodeName              string `json:"nodeName"`
-		ActiveDeadlineSeconds int    `json:"activeDeadlineSeconds"`
-		Containers            []struct {
-			Image string   `json:"image"`
-			Args  []string `json:"args"`
-		} `json:"containers"`
-		InitContainers []struct{} `json:"initContainers"`
-	} `json:"spec"`
-	Status struct {
-		Phase string `json:"phase"`
-	} `json:"status"`
-}
 
 // after is what the node of a pod does once that is made or removed.
 func (c *Cluster) after(effect string) {
@@ -56,11 +37,11 @@ func (c *Cluster) after(effect string) {
 
 // confirmed waits until a pod is confirmed, for half the time that it has, and returns why it is not. The kubelet ends
 // the program when its pod is removed.
-func (c *Cluster) confirmed(pod object, answers func() bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(pod.Spec.ActiveDeadlineSeconds)*time.Second/2)
+func (c *Cluster) confirmed(pod corev1.Pod, answers func() bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second/2)
 	defer cancel()
 	c.mu.Lock()
-	c.removed[pod.Metadata.Name] = cancel
+	c.removed[pod.Name] = cancel
 	c.mu.Unlock()
 	err := errors.New("no API server answers it")
 	for err != nil {
@@ -69,8 +50,8 @@ func (c *Cluster) confirmed(pod object, answers func() bool) error {
 			return fmt.Errorf("it was not confirmed: %w", err)
 		case <-time.After(time.Second):
 		}
-		if now, _ := c.pod(pod.Metadata.Name); answers() {
-			err = hosttask.CheckConfirmed(now.Metadata.Annotations)
+		if now, _ := c.pod(pod.Name); answers() {
+			err = hosttask.CheckConfirmed(now.Annotations)
 		}
 	}
 	return nil
@@ -86,10 +67,10 @@ func (c *Cluster) remove(name string) {
 	}
 }
 
-func (c *Cluster) pod(name string) (pod object, is bool) {
+func (c *Cluster) pod(name string) (pod corev1.Pod, is bool) {
 	content := c.Object(podRef(name))
 	if content == nil {
-		return object{}, false
+		return corev1.Pod{}, false
 	}
 	raw, err := json.Marshal(content)
 	if err == nil {
@@ -102,8 +83,8 @@ func (c *Cluster) pod(name string) (pod object, is bool) {
 }
 
 // accept begins what becomes of a pod.
-func (c *Cluster) accept(pod object) {
-	name := pod.Metadata.Name
+func (c *Cluster) accept(pod corev1.Pod) {
+	name := pod.Name
 	c.mu.Lock()
 	program := Program{}
 	if n := c.nodes[pod.Spec.NodeName]; n != nil {
@@ -123,7 +104,7 @@ func (c *Cluster) accept(pod object) {
 	c.status(pod, "Pending", nil)
 	time.AfterFunc(program.Start, func() { c.start(pod, program) })
 	// A kubelet counts from here, and not from when the program runs.
-	time.AfterFunc(time.Duration(pod.Spec.ActiveDeadlineSeconds)*time.Second, func() { c.fails(pod, "DeadlineExceeded") })
+	time.AfterFunc(time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second, func() { c.fails(pod, "DeadlineExceeded") })
 }
 
 // count counts the pods that have not ended, as everybody can see: that what has ended is not
@@ -143,7 +124,7 @@ func (c *Cluster) count() {
 	c.most = max(c.most, n)
 }
 
-func (c *Cluster) start(pod object, program Program) {
+func (c *Cluster) start(pod corev1.Pod, program Program) {
 	if len(pod.Spec.InitContainers) > 0 && program.Then != nil {
 		if why := program.Then(pod.Spec.Containers[0].Image); why != nil {
 			program.Waits, program.Message = "ErrImagePull", why.Error()
@@ -151,7 +132,7 @@ func (c *Cluster) start(pod object, program Program) {
 	}
 	if program.Waits != "" {
 		if c.status(pod, "Pending", waiting(program.Waits, cmp.Or(program.Message, "by the simulation"))) {
-			c.bad(pod.Metadata.Name)
+			c.bad(pod.Name)
 		}
 		return
 	}
@@ -164,7 +145,7 @@ func (c *Cluster) start(pod object, program Program) {
 	}
 }
 
-func (c *Cluster) end(pod object, program Program) {
+func (c *Cluster) end(pod corev1.Pod, program Program) {
 	if program.Dies {
 		c.fails(pod, "")
 		return
@@ -176,19 +157,19 @@ func (c *Cluster) end(pod object, program Program) {
 }
 
 // succeeds reports that the program of a pod has ended well, once its node is reachable.
-func (c *Cluster) succeeds(pod object) {
+func (c *Cluster) succeeds(pod corev1.Pod) {
 	if c.waits(pod) {
 		time.AfterFunc(time.Second, func() { c.succeeds(pod) })
 	} else if c.status(pod, "Succeeded", nil) {
-		c.ended(pod.Metadata.Name)
+		c.ended(pod.Name)
 	}
 }
 
-func (c *Cluster) fails(pod object, reason string) {
+func (c *Cluster) fails(pod corev1.Pod, reason string) {
 	failed := func(status map[string]any) { status["reason"], status["message"] = reason, "by the simulation" }
 	if c.status(pod, "Failed", failed) {
-		c.ended(pod.Metadata.Name)
-		c.bad(pod.Metadata.Name)
+		c.ended(pod.Name)
+		c.bad(pod.Name)
 	}
 }
 
@@ -199,7 +180,7 @@ func (c *Cluster) Kill(node string) {
 	}
 }
 
-func (c *Cluster) on(node string) (pods []object) {
+func (c *Cluster) on(node string) (pods []corev1.Pod) {
 	c.mu.Lock()
 	var names []string
 	for name := range c.under {
@@ -218,7 +199,7 @@ func (c *Cluster) on(node string) (pods []object) {
 func (c *Cluster) unready(node string) {
 	for _, pod := range c.on(node) {
 		c.edit(pod, func(status map[string]any) { status["conditions"] = []any{condition("False")} })
-		c.bad(pod.Metadata.Name)
+		c.bad(pod.Name)
 	}
 }
 
@@ -235,7 +216,7 @@ func waiting(reason, message string) func(map[string]any) {
 }
 
 // outcome is what the program says at its end.
-func (c *Cluster) outcome(pod object, p Program) string {
+func (c *Cluster) outcome(pod corev1.Pod, p Program) string {
 	var result any = map[string]string{"node": pod.Spec.NodeName}
 	var err error
 	args := pod.Spec.Containers[0].Args
@@ -264,31 +245,31 @@ func line(say func(io.Writer) error) string {
 }
 
 // waits reports whether the pod is there, but not its node.
-func (c *Cluster) waits(pod object) bool {
-	now, is := c.pod(pod.Metadata.Name)
+func (c *Cluster) waits(pod corev1.Pod) bool {
+	now, is := c.pod(pod.Name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.nodes[pod.Spec.NodeName]
-	return is && now.Metadata.UID == pod.Metadata.UID && n != nil && n.lost
+	return is && now.UID == pod.UID && n != nil && n.lost
 }
 
 // is reports whether the pod is there, and its node reachable.
-func (c *Cluster) is(pod object) bool {
-	now, is := c.pod(pod.Metadata.Name)
+func (c *Cluster) is(pod corev1.Pod) bool {
+	now, is := c.pod(pod.Name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.nodes[pod.Spec.NodeName]
-	return is && now.Metadata.UID == pod.Metadata.UID && n != nil && !n.lost
+	return is && now.UID == pod.UID && n != nil && !n.lost
 }
 
 // goesOn reports whether the pod is there and has not ended.
-func (c *Cluster) goesOn(pod object) bool {
-	now, _ := c.pod(pod.Metadata.Name)
+func (c *Cluster) goesOn(pod corev1.Pod) bool {
+	now, _ := c.pod(pod.Name)
 	return c.is(pod) && now.Status.Phase != "Succeeded" && now.Status.Phase != "Failed"
 }
 
 // status sets the status of a pod that has not ended, if its node still has it and is reachable.
-func (c *Cluster) status(pod object, phase string, more func(status map[string]any)) bool {
+func (c *Cluster) status(pod corev1.Pod, phase string, more func(status map[string]any)) bool {
 	if !c.goesOn(pod) {
 		return false
 	}
@@ -302,8 +283,8 @@ func (c *Cluster) status(pod object, phase string, more func(status map[string]a
 	return true
 }
 
-func (c *Cluster) edit(pod object, change func(status map[string]any)) {
-	c.Edit(podRef(pod.Metadata.Name), func(object map[string]any) {
+func (c *Cluster) edit(pod corev1.Pod, change func(status map[string]any)) {
+	c.Edit(podRef(pod.Name), func(object map[string]any) {
 		status, _ := object["status"].(map[string]any)
 		if status == nil {
 			status = map[string]any{}
@@ -311,14 +292,14 @@ func (c *Cluster) edit(pod object, change func(status map[string]any)) {
 		change(status)
 		object["status"] = status
 	})
-	c.tell(pod.Metadata.Name)
+	c.tell(pod.Name)
 }
 
-func (c *Cluster) says(pod object, lines ...string) {
+func (c *Cluster) says(pod corev1.Pod, lines ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, line := range lines {
-		c.logs[pod.Metadata.Name] += line + "\n"
+		c.logs[pod.Name] += line + "\n"
 	}
 }
 

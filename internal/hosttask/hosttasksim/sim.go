@@ -163,17 +163,13 @@ func (c *Cluster) BadFor() time.Duration {
 
 // Pods returns the names of the pods that are left, each with its phase.
 func (c *Cluster) Pods() []string {
-	list, err := c.ListObjects(context.Background(), podRef(""), "", "")
+	list, err := kube.List[corev1.Pod](context.Background(), c, podRef(""), "", "")
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var pods []string
-	for _, raw := range list {
-		var pod object
-		if err := json.Unmarshal(raw, &pod); err != nil {
-			panic(err)
-		}
-		pods = append(pods, pod.Spec.NodeName+" "+pod.Status.Phase)
+	for _, pod := range list {
+		pods = append(pods, pod.Spec.NodeName+" "+string(pod.Status.Phase))
 	}
 	return pods
 }

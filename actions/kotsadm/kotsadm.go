@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
@@ -76,10 +75,7 @@ func scale(api kotsadm.API, changed func()) actions.Step {
 	return object.Set[journal.KotsadmFacts]{
 		Object: of(api), Changed: changed,
 		Lacks: func(_ actions.StepContext, live journal.KotsadmFacts) (string, error) {
-			if live.Scaled() {
-				return "", nil
-			}
-			return fmt.Sprintf("its spec has %s replicas, want %d", live.Size(), journal.KotsadmReplicas), nil
+			return kotsadm.Lacks(live), nil
 		},
 		Apply: func(ctx context.Context, step actions.StepContext) (journal.KotsadmFacts, error) {
 			return api.Scale(ctx, step.Action.Subject.UID)

@@ -99,10 +99,8 @@ func setReplicas(api monitoring.API, changed func()) actions.Step {
 		Object: of(api), Changed: changed,
 		Lacks: func(step actions.StepContext, live journal.MonitoringFacts) (string, error) {
 			var shall journal.MonitoringInput
-			if err := step.Facts(&shall); err != nil || live.Replicas == shall.Replicas {
-				return "", err
-			}
-			return fmt.Sprintf("it has %d replicas, want %d", live.Replicas, shall.Replicas), nil
+			err := step.Facts(&shall)
+			return monitoring.Lacks(live, shall.Replicas), err
 		},
 		Apply: func(ctx context.Context, step actions.StepContext) (journal.MonitoringFacts, error) {
 			var shall journal.MonitoringInput

@@ -2,6 +2,7 @@ package kotsadm
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -49,35 +50,25 @@ func (c *Client) Read(ctx context.Context) (journal.KotsadmFacts, error) {
 // Scale implements [API]. kURL's permissions allow neither a patch nor the scale subresource, so it replaces
 // the whole object, in the version that it read.
 func (c *Client) Scale(ctx context.Context, uid string) (journal.KotsadmFacts, error) {
-	var now journal.KotsadmFacts
-	err := kube.Retry(kube.ErrConflict, func() (err error) {
-		now, err = c.scale(ctx, uid)
-		return err
-	})
-	return now, err
+	return kube.Change[appsv1.StatefulSet, journal.KotsadmFacts]{
+		Ref: Ref, UID: uid, Lacks: Lacks,
+		Facts: func(read *appsv1.StatefulSet) (journal.KotsadmFacts, string, error) {
+			return factsOf(read), string(read.UID), nil
+		},
+		Write: func(raw json.RawMessage, _ *appsv1.StatefulSet) (json.RawMessage, error) {
+			scaled, err := withReplicas(raw, journal.KotsadmReplicas)
+			if err != nil {
+				return nil, err
+			}
+			return c.objects.ReplaceObject(ctx, Ref, scaled)
+		},
+	}.Make(ctx, c.objects)
 }
 
-func (c *Client) scale(ctx context.Context, uid string) (journal.KotsadmFacts, error) {
-	raw, err := c.objects.ReadObject(ctx, Ref)
-	read, err := kube.Decode[appsv1.StatefulSet](Ref, raw, err)
-	now := factsOf(&read)
-	switch {
-	case err != nil:
-		return journal.KotsadmFacts{}, err
-	case now.UID != uid:
-		return journal.KotsadmFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", Ref, kube.ErrOtherUID, now.UID, uid)
-	case now.Scaled():
-		return now, nil
+// Lacks returns that the specification has other replicas or members, or "".
+func Lacks(now journal.KotsadmFacts) string {
+	if now.Scaled() {
+		return ""
 	}
-	scaled, err := withReplicas(raw, journal.KotsadmReplicas)
-	if err != nil {
-		return journal.KotsadmFacts{}, err
-	}
-	raw, err = c.objects.ReplaceObject(ctx, Ref, scaled)
-	read, err = kube.Decode[appsv1.StatefulSet](Ref, raw, err)
-	if now = factsOf(&read); err == nil && !now.Scaled() {
-		err = fmt.Errorf("scale %s: the API server stored %s instead of %d; look for a webhook that changes statefulsets",
-			Ref, now.Size(), journal.KotsadmReplicas)
-	}
-	return now, err
+	return fmt.Sprintf("its spec has %s replicas, want %d", now.Size(), journal.KotsadmReplicas)
 }

@@ -63,27 +63,25 @@ func (c *Client) Read(ctx context.Context, of journal.Subject) (journal.Monitori
 
 // Scale implements [API].
 func (c *Client) Scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error) {
-	var facts journal.MonitoringFacts
-	err := kube.Retry(kube.ErrConflict, func() (err error) {
-		facts, err = c.scale(ctx, of, replicas)
-		return err
-	})
-	return facts, err
+	ref := Ref(of)
+	return kube.Change[object, journal.MonitoringFacts]{
+		Ref: ref, UID: of.UID,
+		Facts: func(read *object) (journal.MonitoringFacts, string, error) {
+			return read.facts(), string(read.UID), nil
+		},
+		Lacks: func(now journal.MonitoringFacts) string { return Lacks(now, replicas) },
+		Write: func(_ json.RawMessage, read *object) (json.RawMessage, error) {
+			return c.objects.PatchObject(ctx, ref, patch(*read, replicas))
+		},
+	}.Make(ctx, c.objects)
 }
 
-func (c *Client) scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error) {
-	ref := Ref(of)
-	now, err := kube.Get[object](ctx, c.objects, ref)
-	switch {
-	case err != nil:
-		return journal.MonitoringFacts{}, err
-	case string(now.UID) != of.UID:
-		return journal.MonitoringFacts{}, fmt.Errorf("scale %s: %w: it has UID %s, not %s", ref, kube.ErrOtherUID, now.UID, of.UID)
-	case now.facts().Replicas == replicas:
-		return now.facts(), nil
+// Lacks returns that an object has another number of replicas, or "".
+func Lacks(now journal.MonitoringFacts, replicas int) string {
+	if now.Replicas == replicas {
+		return ""
 	}
-	raw, err := c.objects.PatchObject(ctx, ref, patch(now, replicas))
-	return changed(ref, raw, replicas, err)
+	return fmt.Sprintf("it has %d replicas, want %d", now.Replicas, replicas)
 }
 
 // patch changes only the replicas, and nothing if the old value has changed.
@@ -97,14 +95,4 @@ func patch(now object, replicas int) []kube.PatchOp {
 	return append(tests,
 		kube.PatchOp{Op: "test", Path: "/spec/replicas", Value: *now.Spec.Replicas},
 		kube.PatchOp{Op: "replace", Path: "/spec/replicas", Value: replicas})
-}
-
-// changed reads the answer to a patch, in which a webhook may have changed the number.
-func changed(ref kube.Ref, raw json.RawMessage, replicas int, err error) (journal.MonitoringFacts, error) {
-	now, err := kube.Decode[object](ref, raw, err)
-	facts := now.facts()
-	if err == nil && facts.Replicas != replicas {
-		err = fmt.Errorf("scale %s: the API server stored %d replicas, not %d; look for a webhook that changes %s", ref, facts.Replicas, replicas, ref.Resource)
-	}
-	return facts, err
 }

@@ -97,7 +97,7 @@ func TestAnotherObjectOfTheNameIsLeftAlone(t *testing.T) {
 func TestAWebhookThatMakesAnotherNumberIsAnError(t *testing.T) {
 	client, objects, of := installed(`{"spec":{"replicas":1}}`)
 	objects.OnWrite = func(_ kube.Ref, object map[string]any) { object["spec"] = map[string]any{"replicas": 1} }
-	if _, err := client.Scale(t.Context(), of, 2); err == nil || !strings.Contains(err.Error(), "stored 1 replicas, not 2") {
+	if _, err := client.Scale(t.Context(), of, 2); err == nil || !strings.Contains(err.Error(), "stored something else: it has 1 replicas") {
 		t.Errorf("got %v", err)
 	}
 }

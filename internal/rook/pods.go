@@ -73,35 +73,22 @@ func (p *Pods) Change(ctx context.Context, of journal.Subject, input journal.Roo
 	if err != nil {
 		return journal.RookPodsFacts{}, err
 	}
-	var now journal.RookPodsFacts
-	err = kube.Retry(kube.ErrConflict, func() (err error) {
-		now, err = p.change(ctx, in, of, input)
-		return err
-	})
-	return now, err
-}
-
-func (p *Pods) change(ctx context.Context, in Installed, of journal.Subject, input journal.RookPodsInput) (journal.RookPodsFacts, error) {
-	object, err := p.object(ctx, of)
-	if err != nil {
-		return journal.RookPodsFacts{}, err
-	}
-	now := object.facts(in, of)
-	if now.UID != of.UID {
-		return now, fmt.Errorf("change %s: %w: it has UID %s, not %s; nothing was changed", PodsRef(of), kube.ErrOtherUID, now.UID, of.UID)
-	}
-	if input.Lacks(of.Kind, now) == "" {
-		return now, nil
-	}
-	if moved := input.Moved(of.Kind, now); moved != "" {
-		return now, fmt.Errorf("change %s: %w: %s; nothing was changed", PodsRef(of), kube.ErrConflict, moved)
-	}
-	raw, err := p.write(ctx, of, object, input)
-	return p.changed(in, of, input, raw, err)
+	return kube.Change[podsObject, journal.RookPodsFacts]{
+		Ref: PodsRef(of), UID: of.UID,
+		Facts: func(read *podsObject) (journal.RookPodsFacts, string, error) {
+			facts := read.facts(in, of)
+			return facts, facts.UID, nil
+		},
+		Lacks: func(now journal.RookPodsFacts) string { return input.Lacks(of.Kind, now) },
+		Moved: func(now journal.RookPodsFacts) string { return input.Moved(of.Kind, now) },
+		Write: func(raw json.RawMessage, read *podsObject) (json.RawMessage, error) {
+			return p.write(ctx, of, raw, *read, input)
+		},
+	}.Make(ctx, p.objects)
 }
 
 // write makes the change only in the version that was read.
-func (p *Pods) write(ctx context.Context, of journal.Subject, object podsObject, input journal.RookPodsInput) (json.RawMessage, error) {
+func (p *Pods) write(ctx context.Context, of journal.Subject, raw json.RawMessage, object podsObject, input journal.RookPodsInput) (json.RawMessage, error) {
 	ref := PodsRef(of)
 	switch of.Kind {
 	case journal.RookOperatorConfig.Kind:
@@ -112,24 +99,11 @@ func (p *Pods) write(ctx context.Context, of journal.Subject, object podsObject,
 		return p.objects.PatchObject(ctx, ref, object.patchPriority(input.Class))
 	}
 	// kURL's permissions allow no patch of Deployments.
-	replacement, err := object.withPriority(ref, input.Class)
+	replacement, err := withPriority(ref, raw, input.Class)
 	if err != nil {
 		return nil, err
 	}
 	return p.objects.ReplaceObject(ctx, ref, replacement)
-}
-
-// changed reads the answer to a change, in which a webhook may have changed the object.
-func (p *Pods) changed(in Installed, of journal.Subject, input journal.RookPodsInput, raw json.RawMessage, err error) (journal.RookPodsFacts, error) {
-	object, err := decodePods(PodsRef(of), raw, err)
-	if err != nil {
-		return journal.RookPodsFacts{}, err
-	}
-	facts := object.facts(in, of)
-	if lacks := input.Lacks(of.Kind, facts); lacks != "" {
-		err = fmt.Errorf("change %s: the API server stored something else: %s; look for a webhook that changes it", PodsRef(of), lacks)
-	}
-	return facts, err
 }
 
 // PodsRef returns the reference of the subject's object.
@@ -150,13 +124,5 @@ func PodsRef(of journal.Subject) kube.Ref {
 }
 
 func (p *Pods) object(ctx context.Context, of journal.Subject) (podsObject, error) {
-	ref := PodsRef(of)
-	raw, err := p.objects.ReadObject(ctx, ref)
-	return decodePods(ref, raw, err)
-}
-
-func decodePods(ref kube.Ref, raw json.RawMessage, err error) (podsObject, error) {
-	read, err := kube.Decode[podsObject](ref, raw, err)
-	read.raw = raw
-	return read, err
+	return kube.Get[podsObject](ctx, p.objects, PodsRef(of))
 }

@@ -32,8 +32,6 @@ type podsObject struct {
 		} `json:"template"`
 	} `json:"spec"`
 	Status rollout `json:"status"`
-
-	raw json.RawMessage
 }
 
 func (o podsObject) facts(in Installed, of journal.Subject) journal.RookPodsFacts {
@@ -77,8 +75,8 @@ func (o podsObject) patchPriority(class string) []kube.PatchOp {
 }
 
 // withPriority returns the whole object with the class, including its resource version.
-func (o podsObject) withPriority(ref kube.Ref, class string) (json.RawMessage, error) {
-	return kube.Edit(ref, o.raw, func(object map[string]any) error {
+func withPriority(ref kube.Ref, raw json.RawMessage, class string) (json.RawMessage, error) {
+	return kube.Edit(ref, raw, func(object map[string]any) error {
 		return unstructured.SetNestedField(object, class, "spec", "template", "spec", "priorityClassName")
 	})
 }

@@ -49,17 +49,7 @@ func (p *Pods) Workloads(ctx context.Context) (map[journal.Subject]journal.RookP
 // deployments returns all Deployments of Rook's namespace.
 func (p *Pods) deployments(ctx context.Context) ([]podsObject, error) {
 	ref := kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: Namespace}
-	list, err := p.objects.ListObjects(ctx, ref, "", "")
-	if err != nil {
-		return nil, err
-	}
-	found := make([]podsObject, len(list))
-	for i, raw := range list {
-		if found[i], err = decodePods(ref, raw, nil); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+	return kube.List[podsObject](ctx, p.objects, ref, "", "")
 }
 
 // rollout is the status that a controller reports for its workload.

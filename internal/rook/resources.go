@@ -100,53 +100,18 @@ func (c *Custom) version(ctx context.Context) (version Version, unknown string, 
 
 // ChangeResource implements [Resources].
 func (c *Custom) ChangeResource(ctx context.Context, of journal.Subject, change journal.RookChange) (journal.RookFacts, error) {
-	var facts journal.RookFacts
-	err := kube.Retry(kube.ErrConflict, func() (err error) {
-		facts, err = c.changeResource(ctx, of, change)
-		return err
-	})
-	return facts, err
-}
-
-func (c *Custom) changeResource(ctx context.Context, of journal.Subject, change journal.RookChange) (journal.RookFacts, error) {
 	ref := ResourceRef(of)
-	now, err := c.read(ctx, ref)
-	if err != nil {
-		return journal.RookFacts{}, err
-	}
-	facts, err := c.complete(ctx, of, now)
-	if err != nil {
-		return journal.RookFacts{}, err
-	}
-	if err := mayChange(ref, of, now, facts, change); err != nil || change.Lacks(facts) == "" {
-		return facts, err
-	}
-	raw, err := c.objects.PatchObject(ctx, ref, now.patch(change))
-	return c.changed(ctx, of, change, raw, err)
-}
-
-// mayChange returns an error if the object was replaced or has changed.
-func mayChange(ref kube.Ref, of journal.Subject, now resourceObject, facts journal.RookFacts, change journal.RookChange) error {
-	switch {
-	case string(now.UID) != of.UID:
-		return fmt.Errorf("change %s: %w: it has UID %s, not %s; nothing was changed", ref, kube.ErrOtherUID, now.UID, of.UID)
-	case change.Moved(facts) != "":
-		return fmt.Errorf("change %s: %w: another client changed it: %s; nothing was changed", ref, kube.ErrConflict, change.Moved(facts))
-	case len(change.Nodes) > 0 && now.Spec.Storage == nil:
-		return fmt.Errorf("change %s: %w: it no longer has a storage section; nothing was changed", ref, kube.ErrConflict)
-	}
-	return nil
-}
-
-// changed reads the answer to a patch, in which a webhook may have changed the object.
-func (c *Custom) changed(ctx context.Context, of journal.Subject, change journal.RookChange, raw json.RawMessage, err error) (journal.RookFacts, error) {
-	now, err := kube.Decode[resourceObject](ResourceRef(of), raw, err)
-	if err != nil {
-		return journal.RookFacts{}, err
-	}
-	facts, err := c.complete(ctx, of, now)
-	if lacks := change.Lacks(facts); err == nil && lacks != "" {
-		err = fmt.Errorf("change %s: the API server stored something else: %s; look for a webhook that changes %s", ResourceRef(of), lacks, plurals[of.Kind])
-	}
-	return facts, err
+	return kube.Change[resourceObject, journal.RookFacts]{
+		Ref: ref, UID: of.UID, Lacks: change.Lacks, Moved: change.Moved,
+		Facts: func(read *resourceObject) (journal.RookFacts, string, error) {
+			facts, err := c.complete(ctx, of, *read)
+			return facts, string(read.UID), err
+		},
+		Write: func(_ json.RawMessage, read *resourceObject) (json.RawMessage, error) {
+			if len(change.Nodes) > 0 && read.Spec.Storage == nil {
+				return nil, fmt.Errorf("change %s: %w: it no longer has a storage section; nothing was changed", ref, kube.ErrConflict)
+			}
+			return c.objects.PatchObject(ctx, ref, read.patch(change))
+		},
+	}.Make(ctx, c.objects)
 }

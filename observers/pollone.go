@@ -64,6 +64,16 @@ func PollOne[V any](what PolledOne[V]) Source {
 	return Poll(polled)
 }
 
+// PollEach is [PollOne] for each of the subjects, which read reads.
+func PollEach[V any](subjects []journal.Subject, read func(context.Context, journal.Subject) (V, error), what PolledOne[V]) []Source {
+	sources := make([]Source, len(subjects))
+	for i, subject := range subjects {
+		what.Subject, what.Get = subject, func(ctx context.Context) (V, error) { return read(ctx, subject) }
+		sources[i] = PollOne(what)
+	}
+	return sources
+}
+
 func (o PolledOne[V]) noun() Noun[V] {
 	return Noun[V]{
 		Observed: func(_ string, v V) journal.Draft {

@@ -1,4 +1,5 @@
-// Package kotsadm gives kotsadm's database its three replicas.
+// Package kotsadm gives kotsadm's database, the StatefulSet default/kotsadm-rqlite, its three replicas. EKCO changes only
+// its number of replicas, and the argument with rqlite's number of members.
 package kotsadm
 
 import (
@@ -9,7 +10,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/object"
-	"github.com/replicatedhq/ekco/internal/kotsadm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
 )
@@ -26,26 +26,33 @@ const scaleTimeout = 30 * time.Second
 
 // New returns the action. readyTimeout is how long new replicas may take before the action is held with the
 // reasons of their pods. changed is called after a change, to trigger a recheck.
-func New(api kotsadm.API, readyTimeout time.Duration, changed func()) actions.Definition {
+func New(objects kube.Objects, readyTimeout time.Duration, changed func()) actions.Definition {
+	set := object.Set[struct{}, journal.KotsadmFacts]{
+		Object: Object(objects), Changed: changed,
+		Lacks: func(_ journal.Subject, _ struct{}, live journal.KotsadmFacts) string { return lacks(live) },
+		Apply: func(ctx context.Context, of journal.Subject, _ struct{}) (journal.KotsadmFacts, error) {
+			return scale(ctx, objects, of.UID)
+		},
+	}
 	return actions.Definition{
 		Kind: journal.ActionScaleKotsadm, Noun: "scaling", Expendable: true,
-		Plan: plan(api, readyTimeout),
+		Plan: plan(set.Object, readyTimeout),
 		Steps: map[string]actions.StepDef{
-			journal.StepScaleKotsadm: {Step: scale(api, changed)},
-			journal.StepAwaitKotsadm: {Step: await{api}},
+			journal.StepScaleKotsadm: {Step: set},
+			journal.StepAwaitKotsadm: {Step: await{objects}},
 		},
 		Preflights: map[string]actions.Preflight{
-			KotsadmStillThere: of(api),
-			KotsadmReady:      ready{of(api), api, changed},
+			KotsadmStillThere: set.Object,
+			KotsadmReady:      ready{set.Object, objects, changed},
 		},
 	}
 }
 
 // plan makes the change in one step, and only that step locks the storage: a new replica takes a volume, and
 // its copy of the data. The wait for the replicas may last forever.
-func plan(api kotsadm.API, readyTimeout time.Duration) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
-	return func(ctx context.Context, _ journal.ActionRecord) (journal.Plan, error) {
-		before, err := api.Read(ctx)
+func plan(database object.Object[journal.KotsadmFacts], readyTimeout time.Duration) func(context.Context, journal.ActionRecord) (journal.Plan, error) {
+	return func(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
+		before, err := database.Read(ctx, record.Subject)
 		if err != nil && !errors.Is(err, kube.ErrNotFound) { // the preflight handles that
 			return journal.Plan{}, err
 		}
@@ -63,33 +70,13 @@ func plan(api kotsadm.API, readyTimeout time.Duration) func(context.Context, jou
 	}
 }
 
-func of(api kotsadm.API) object.Object[journal.KotsadmFacts] {
-	return object.Object[journal.KotsadmFacts]{
-		Noun: "StatefulSet", UID: func(facts journal.KotsadmFacts) string { return facts.UID },
-		Read: func(ctx context.Context, _ journal.Subject) (journal.KotsadmFacts, error) { return api.Read(ctx) },
-	}
-}
-
-// scale is a single update.
-func scale(api kotsadm.API, changed func()) actions.Step {
-	return object.Set[journal.KotsadmFacts]{
-		Object: of(api), Changed: changed,
-		Lacks: func(_ actions.StepContext, live journal.KotsadmFacts) (string, error) {
-			return kotsadm.Lacks(live), nil
-		},
-		Apply: func(ctx context.Context, step actions.StepContext) (journal.KotsadmFacts, error) {
-			return api.Scale(ctx, step.Action.Subject.UID)
-		},
-	}
-}
-
 // await has no effect: it waits for the StatefulSet controller.
 type await struct {
-	api kotsadm.API
+	objects kube.Objects
 }
 
 func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	live, lacks, err := s.api.Unready(ctx, false)
+	live, lacks, err := unready(ctx, s.objects, false)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -104,13 +91,13 @@ func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
 // ready holds the action after it has waited once without success, with the pods' reasons.
 type ready struct {
 	object.Object[journal.KotsadmFacts]
-	api     kotsadm.API
+	objects kube.Objects
 	changed func()
 }
 
 func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	waited := record.Steps[journal.StepAwaitKotsadm].Failures > 0
-	live, lacks, err := r.api.Unready(ctx, waited)
+	live, lacks, err := unready(ctx, r.objects, waited)
 	if verdict := r.StillThere(record, live, err); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}

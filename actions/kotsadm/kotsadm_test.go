@@ -7,7 +7,6 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
-	"github.com/replicatedhq/ekco/internal/kotsadm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -35,7 +34,7 @@ func scenes() actionstest.Scenes {
 			d.objects.BeforeEffect = func(string) {
 				if first {
 					first = false
-					d.objects.Edit(kotsadm.Ref, func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 2 })
+					d.objects.Edit(Ref, func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 2 })
 				}
 			}
 		}),
@@ -68,8 +67,8 @@ func TestReplicasThatDoNotGetReadyHoldTheActionWithTheirPodsReasons(t *testing.T
 		if occupied := w.Occupied(); len(occupied) != 0 || len(w.Record().Holds) != 0 {
 			t.Errorf("while it waits it occupies %v and is held by %v", occupied, w.Record().Holds)
 		}
-		d.objects.Put(kotsadm.PodRef(1), `{"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available"}]}}`)
-		d.objects.Edit(kotsadm.Ref, func(object map[string]any) {
+		d.objects.Put(PodRef(1), `{"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available"}]}}`)
+		d.objects.Edit(Ref, func(object map[string]any) {
 			object["status"] = map[string]any{"observedGeneration": 2, "replicas": 3, "readyReplicas": 1, "updatedReplicas": 3}
 		})
 		w.Pass(2 * time.Minute)
@@ -98,10 +97,10 @@ func TestAReinstallWhileReplicasAreAwaitedEndsTheAction(t *testing.T) {
 		reason string
 	}{
 		"reset": {func(d *database) {
-			d.objects.Edit(kotsadm.Ref, func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 1 })
+			d.objects.Edit(Ref, func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = 1 })
 		}, "another client set its replicas to 1 (-bootstrap-expect=3)"},
-		"removed":  {func(d *database) { d.objects.Remove(kotsadm.Ref) }, "the StatefulSet no longer exists"},
-		"replaced": {func(d *database) { d.objects.Remove(kotsadm.Ref); d.objects.Put(kotsadm.Ref, single) }, "the StatefulSet was replaced"},
+		"removed":  {func(d *database) { d.objects.Remove(Ref) }, "the StatefulSet no longer exists"},
+		"replaced": {func(d *database) { d.objects.Remove(Ref); d.objects.Put(Ref, single) }, "the StatefulSet was replaced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {

@@ -13,7 +13,6 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
-	"github.com/replicatedhq/ekco/internal/kotsadm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
@@ -42,7 +41,7 @@ func installed(w *actionstest.World, content string) *database {
 	}
 	terms[journal.ActionScaleKotsadm] = fsm.Terms{Rules: actionstest.Rules(), Domains: terms[journal.ActionScaleKotsadm].Domains}
 	w.Terms = terms
-	d.subject.UID = d.objects.Put(kotsadm.Ref, content)
+	d.subject.UID = d.objects.Put(Ref, content)
 	d.objects.AfterEffect = func(string) {
 		if d.readyAfter > 0 {
 			time.AfterFunc(d.readyAfter, d.ready)
@@ -53,10 +52,10 @@ func installed(w *actionstest.World, content string) *database {
 
 // ready is the controller's work.
 func (d *database) ready() {
-	if _, err := d.objects.ReadObject(context.Background(), kotsadm.Ref); err != nil {
+	if _, err := d.objects.ReadObject(context.Background(), Ref); err != nil {
 		return // it is gone
 	}
-	d.objects.Edit(kotsadm.Ref, func(object map[string]any) {
+	d.objects.Edit(Ref, func(object map[string]any) {
 		replicas := object["spec"].(map[string]any)["replicas"]
 		object["status"] = map[string]any{
 			"observedGeneration": object["metadata"].(map[string]any)["generation"],
@@ -71,12 +70,12 @@ func (d *database) ask() {
 }
 
 func (d *database) definition() actions.Definition {
-	return New(kotsadm.NewClient(d.objects), time.Minute, func() { d.looks++ })
+	return New(d.objects, time.Minute, func() { d.looks++ })
 }
 
 // outcome is what has become of it: its generation tells how often it changed.
 func (d *database) outcome() string {
-	facts, err := kotsadm.NewClient(d.objects).Read(d.T.Context())
+	facts, err := Object(d.objects).Read(d.T.Context(), d.subject)
 	if errors.Is(err, kube.ErrNotFound) {
 		return "gone"
 	}

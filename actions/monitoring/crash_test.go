@@ -12,7 +12,6 @@ import (
 	fsmmonitoring "github.com/replicatedhq/ekco/fsm/monitoring"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
-	"github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -23,11 +22,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func scaled(content string, replicas int, meanwhile func(objects *kubesim.Objects, ref kube.Ref, patches int)) actionstest.Scene {
 	return actionstest.Scene{Points: 8, Set: func(w *actionstest.World) actionstest.Stage {
 		objects, of := kubesim.NewObjects(), journal.MonitoringPrometheus
-		of.UID = objects.Put(monitoring.Ref(of), content)
+		of.UID = objects.Put(Ref(of), content)
 		cluster, patches := nodes(replicas), 0
 		objects.BeforeEffect = func(string) {
 			if patches++; meanwhile != nil {
-				meanwhile(objects, monitoring.Ref(of), patches)
+				meanwhile(objects, Ref(of), patches)
 			}
 		}
 		w.Request(of, journal.ActionRequested{
@@ -35,7 +34,7 @@ func scaled(content string, replicas int, meanwhile func(objects *kubesim.Object
 		})
 		return actionstest.Stage{
 			Kinds: func(f *actionstest.Fuse) []actions.Definition {
-				return f.Mortal(New(monitoring.NewClient(objects), cluster, fsmmonitoring.Replicas, func() {}))
+				return f.Mortal(New(objects, cluster, fsmmonitoring.Replicas, func() {}))
 			},
 			Outcome: func() string { return outcome(w.T, objects, of) },
 		}
@@ -54,7 +53,7 @@ func nodes(n int) *kubesim.Cluster {
 // outcome is what has become of the object: its generation tells how often it changed.
 func outcome(t *testing.T, objects *kubesim.Objects, of journal.Subject) string {
 	t.Helper()
-	facts, err := monitoring.NewClient(objects).Read(t.Context(), of)
+	facts, err := Object(objects).Read(t.Context(), of)
 	if errors.Is(err, kube.ErrNotFound) {
 		return "gone"
 	}
@@ -89,24 +88,24 @@ func TestTheCrashMatrix(t *testing.T) { scenes().Run(t) }
 func TestTheChangeTakesNoDomain(t *testing.T) {
 	record := journal.ActionRecord{Subject: journal.MonitoringPrometheus}
 	record.Request.Input = journal.MonitoringInput{Replicas: 2}
-	plan, err := New(monitoring.NewClient(nil), nil, nil, nil).Plan(t.Context(), record)
+	plan, err := New(nil, nil, nil, nil).Plan(t.Context(), record)
 	if err != nil || plan.Steps[0].Domains == nil || len(plan.Steps[0].Domains) != 0 || plan.Steps[0].Timeout == 0 {
 		t.Errorf("%v: the plan is %+v", err, plan)
 	}
 	record.Request.Input = journal.MonitoringInput{}
-	if _, err := New(monitoring.NewClient(nil), nil, nil, nil).Plan(t.Context(), record); err == nil {
+	if _, err := New(nil, nil, nil, nil).Plan(t.Context(), record); err == nil {
 		t.Error("a plan for no replicas at all")
 	}
 }
 
 func TestWhatIsGoneOrCannotBeReadIsSaid(t *testing.T) {
 	objects, of, cluster := kubesim.NewObjects(), journal.MonitoringAlertmanager, nodes(2)
-	of.UID = objects.Put(monitoring.Ref(of), `{"spec":{}}`)
+	of.UID = objects.Put(Ref(of), `{"spec":{}}`)
 	record := journal.ActionRecord{Subject: of}
 	record.Request.Input = journal.MonitoringInput{Replicas: 2, Nodes: 2}
 	check := func(kind actions.VerdictKind, key string) {
 		t.Helper()
-		verdict := New(monitoring.NewClient(objects), cluster, fsmmonitoring.Replicas, nil).Preflights[MonitoringStillThere].Check(t.Context(), record)
+		verdict := New(objects, cluster, fsmmonitoring.Replicas, nil).Preflights[MonitoringStillThere].Check(t.Context(), record)
 		if verdict.Kind != kind || verdict.Key != key {
 			t.Errorf("got %+v, want %s about %q", verdict, kind, key)
 		}
@@ -127,8 +126,8 @@ func TestWhatIsGoneOrCannotBeReadIsSaid(t *testing.T) {
 	objects.Forbid("get alertmanagers")
 	check(actions.VerdictHold, "unread")
 	objects.Allow("get alertmanagers")
-	objects.Remove(monitoring.Ref(of))
+	objects.Remove(Ref(of))
 	check(actions.VerdictAbandon, "gone")
-	objects.Put(monitoring.Ref(of), `{"spec":{}}`)
+	objects.Put(Ref(of), `{"spec":{}}`)
 	check(actions.VerdictAbandon, "replaced")
 }

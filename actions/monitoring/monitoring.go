@@ -10,7 +10,6 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/object"
 	"github.com/replicatedhq/ekco/internal/kube"
-	"github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -31,12 +30,21 @@ type Replicas func(of journal.Subject, nodes int) int
 
 // New returns the action that sets the replicas of one object. changed is called after a change, to trigger a
 // recheck.
-func New(api monitoring.API, nodes Nodes, replicas Replicas, changed func()) actions.Definition {
+func New(objects kube.Objects, nodes Nodes, replicas Replicas, changed func()) actions.Definition {
+	set := object.Set[journal.MonitoringInput, journal.MonitoringFacts]{
+		Object: Object(objects), Changed: changed,
+		Lacks: func(_ journal.Subject, asked journal.MonitoringInput, live journal.MonitoringFacts) string {
+			return lacks(asked.Replicas, live)
+		},
+		Apply: func(ctx context.Context, of journal.Subject, asked journal.MonitoringInput) (journal.MonitoringFacts, error) {
+			return scale(ctx, objects, of, asked.Replicas)
+		},
+	}
 	return actions.Definition{
 		Kind: journal.ActionScaleMonitoring, Noun: "scaling", Expendable: true,
 		Plan:       plan,
-		Steps:      map[string]actions.StepDef{journal.StepSetReplicas: {Step: setReplicas(api, changed)}},
-		Preflights: map[string]actions.Preflight{MonitoringStillThere: stillThere{of(api), nodes, replicas}},
+		Steps:      map[string]actions.StepDef{journal.StepSetReplicas: {Step: set}},
+		Preflights: map[string]actions.Preflight{MonitoringStillThere: stillThere{set.Object, nodes, replicas}},
 	}
 }
 
@@ -54,12 +62,6 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 		ID: journal.StepSetReplicas, Does: journal.StepSetReplicas, Preflights: []string{MonitoringStillThere},
 		Timeout: journal.Duration(setTimeout), Domains: actions.NoDomains,
 	}}}, err
-}
-
-func of(api monitoring.API) object.Object[journal.MonitoringFacts] {
-	return object.Object[journal.MonitoringFacts]{
-		Noun: "object", Read: api.Read, UID: func(facts journal.MonitoringFacts) string { return facts.UID },
-	}
 }
 
 type stillThere struct {
@@ -91,23 +93,4 @@ func (p stillThere) stillAsked(ctx context.Context, record journal.ActionRecord)
 			words.Count(len(nodes), "node"), words.Count(shall, "replica"), asked.Replicas)).About("nodes")
 	}
 	return actions.Pass()
-}
-
-// setReplicas is a single patch.
-func setReplicas(api monitoring.API, changed func()) actions.Step {
-	return object.Set[journal.MonitoringFacts]{
-		Object: of(api), Changed: changed,
-		Lacks: func(step actions.StepContext, live journal.MonitoringFacts) (string, error) {
-			var shall journal.MonitoringInput
-			err := step.Facts(&shall)
-			return monitoring.Lacks(live, shall.Replicas), err
-		},
-		Apply: func(ctx context.Context, step actions.StepContext) (journal.MonitoringFacts, error) {
-			var shall journal.MonitoringInput
-			if err := step.Facts(&shall); err != nil {
-				return journal.MonitoringFacts{}, err
-			}
-			return api.Scale(ctx, step.Action.Subject, shall.Replicas)
-		},
-	}
 }

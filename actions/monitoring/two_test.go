@@ -8,7 +8,6 @@ import (
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	fsmmonitoring "github.com/replicatedhq/ekco/fsm/monitoring"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
-	"github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -17,10 +16,10 @@ import (
 func TestTwoEKCOsScaleOnce(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		objects, of := kubesim.NewObjects(), journal.MonitoringPrometheus
-		of.UID = objects.Put(monitoring.Ref(of), `{"spec":{"replicas":1}}`)
+		of.UID = objects.Put(Ref(of), `{"spec":{"replicas":1}}`)
 		objects.SetLatency(time.Second)
 		other := actionstest.NewWorld(w.T)
-		definitions := []actions.Definition{New(monitoring.NewClient(objects), nodes(2), fsmmonitoring.Replicas, func() {})}
+		definitions := []actions.Definition{New(objects, nodes(2), fsmmonitoring.Replicas, func() {})}
 		for _, each := range []*actionstest.World{w, other} {
 			each.Request(of, journal.ActionRequested{
 				Kind: journal.ActionScaleMonitoring, Input: journal.MonitoringInput{Replicas: 2, Nodes: 2},

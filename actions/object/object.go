@@ -40,27 +40,29 @@ func (o Object[F]) Check(ctx context.Context, record journal.ActionRecord) actio
 	return o.StillThere(record, live, err)
 }
 
-// Set is a step that sets a value in an object. Its output is the object's new facts. All fields must be set.
-type Set[F any] struct {
+// Set is a step that sets a value in an object. An In is the plan's facts: what to set. Its output is the object's new
+// facts. All fields must be set.
+type Set[In, F any] struct {
 	Object[F]
 	// Lacks returns what of the value is not set yet, or "".
-	Lacks func(step actions.StepContext, live F) (string, error)
-	// Apply sets the value only in the object with the action's UID. It must be idempotent.
-	Apply func(ctx context.Context, step actions.StepContext) (F, error)
+	Lacks func(of journal.Subject, in In, live F) string
+	// Apply sets the value only in the object with the subject's UID. It must be idempotent.
+	Apply func(ctx context.Context, of journal.Subject, in In) (F, error)
 	// Changed is called after a change, to trigger a recheck.
 	Changed func()
 }
 
 // Prove implements [actions.Step].
-func (s Set[F]) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+func (s Set[In, F]) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	var in In
+	if err := step.Facts(&in); err != nil {
+		return actions.Proof{}, err
+	}
 	live, err := s.Read(ctx, step.Action.Subject)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	lacks, err := s.Lacks(step, live)
-	if err != nil {
-		return actions.Proof{}, err
-	}
+	lacks := s.Lacks(step.Action.Subject, in, live)
 	if s.UID(live) != step.Action.Subject.UID {
 		lacks = "it was replaced"
 	}
@@ -69,8 +71,12 @@ func (s Set[F]) Prove(ctx context.Context, step actions.StepContext) (actions.Pr
 }
 
 // Do implements [actions.Step].
-func (s Set[F]) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	set, err := s.Apply(ctx, step)
+func (s Set[In, F]) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	var in In
+	if err := step.Facts(&in); err != nil {
+		return nil, err
+	}
+	set, err := s.Apply(ctx, step.Action.Subject, in)
 	if err != nil {
 		return nil, err
 	}

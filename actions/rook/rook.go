@@ -93,21 +93,10 @@ func (p Parts) object() object.Object[journal.RookFacts] {
 
 // step is a single patch.
 func (p Parts) step() actions.Step {
-	return object.Set[journal.RookFacts]{
-		Object: p.object(), Changed: p.Changed,
-		Lacks: func(step actions.StepContext, live journal.RookFacts) (string, error) {
-			var change journal.RookChange
-			if err := step.Facts(&change); err != nil {
-				return "", err
-			}
-			return change.Lacks(live), nil
-		},
-		Apply: func(ctx context.Context, step actions.StepContext) (journal.RookFacts, error) {
-			var change journal.RookChange
-			if err := step.Facts(&change); err != nil {
-				return journal.RookFacts{}, err
-			}
-			return p.Rook.ChangeResource(ctx, step.Action.Subject, change)
+	return object.Set[journal.RookChange, journal.RookFacts]{
+		Object: p.object(), Changed: p.Changed, Apply: p.Rook.ChangeResource,
+		Lacks: func(_ journal.Subject, change journal.RookChange, live journal.RookFacts) string {
+			return change.Lacks(live)
 		},
 	}
 }

@@ -113,18 +113,10 @@ func (p Parts) object() object.Object[journal.RookPodsFacts] {
 
 // set is a single change of one object.
 func (p Parts) set() actions.Step {
-	return object.Set[journal.RookPodsFacts]{
-		Object: p.object(), Changed: p.Changed,
-		Lacks: func(step actions.StepContext, live journal.RookPodsFacts) (string, error) {
-			input, err := inputOf(step)
-			return input.Lacks(step.Action.Subject.Kind, live), err
-		},
-		Apply: func(ctx context.Context, step actions.StepContext) (journal.RookPodsFacts, error) {
-			input, err := inputOf(step)
-			if err != nil {
-				return journal.RookPodsFacts{}, err
-			}
-			return p.Pods.Change(ctx, step.Action.Subject, input)
+	return object.Set[journal.RookPodsInput, journal.RookPodsFacts]{
+		Object: p.object(), Changed: p.Changed, Apply: p.Pods.Change,
+		Lacks: func(of journal.Subject, input journal.RookPodsInput, live journal.RookPodsFacts) string {
+			return input.Lacks(of.Kind, live)
 		},
 	}
 }

@@ -131,8 +131,3 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	}
 	return ""
 }
-
-// Known returns the facts of the database, as far as the journal knows it, by its name.
-func Known(s *fsm.State) map[string]journal.KotsadmFacts {
-	return fsm.KnownObjects[journal.KotsadmFacts](s, Machine)
-}

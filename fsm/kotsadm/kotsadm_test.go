@@ -91,8 +91,8 @@ func TestAReinstallIsScaledAgainAndIsNoFight(t *testing.T) {
 	w.Gone(Machine, rqlite, "deleted")
 	w.observe(anew, another)
 	w.wants(anew, true)
-	if state := w.state(rqlite); state != Removed || Known(w.S)["default/kotsadm-rqlite"].UID != "uid-anew" {
-		t.Errorf("the first is %s, known are %+v", state, Known(w.S))
+	if state := w.state(rqlite); state != Removed || fsm.KnownObjects[journal.KotsadmFacts](w.S, Machine)["default/kotsadm-rqlite"].UID != "uid-anew" {
+		t.Errorf("the first is %s, known are %+v", state, fsm.KnownObjects[journal.KotsadmFacts](w.S, Machine))
 	}
 }
 

@@ -133,8 +133,3 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	}
 	return ""
 }
-
-// Known returns the facts of what exists, as far as the journal knows, by name.
-func Known(s *fsm.State) map[string]journal.MonitoringFacts {
-	return fsm.KnownObjects[journal.MonitoringFacts](s, Machine)
-}

@@ -159,14 +159,14 @@ func TestAnObjectThatIsGoneWantsNothingAndIsBackWithoutHarm(t *testing.T) {
 	w.observe(prometheus, 1, 1)
 	w.Gone(Machine, prometheus, "deleted")
 	w.wants(prometheus, 0)
-	if state := w.state(prometheus); state != Removed || len(Known(w.S)) != 0 {
-		t.Errorf("it is %s, known are %v", state, Known(w.S))
+	if state := w.state(prometheus); state != Removed || len(fsm.KnownObjects[journal.MonitoringFacts](w.S, Machine)) != 0 {
+		t.Errorf("it is %s, known are %v", state, fsm.KnownObjects[journal.MonitoringFacts](w.S, Machine))
 	}
 	again := prometheus
 	again.UID = "uid-new"
 	w.observe(again, 1, 1)
 	w.wants(again, 2)
-	if known := Known(w.S)["monitoring/k8s"]; known.UID != "uid-new" || known.Replicas != 1 {
+	if known := fsm.KnownObjects[journal.MonitoringFacts](w.S, Machine)["monitoring/k8s"]; known.UID != "uid-new" || known.Replicas != 1 {
 		t.Errorf("known is %+v", known)
 	}
 }

@@ -8,11 +8,8 @@ import (
 	actionskotsadm "github.com/replicatedhq/ekco/actions/kotsadm"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmkotsadm "github.com/replicatedhq/ekco/fsm/kotsadm"
-	"github.com/replicatedhq/ekco/internal/kotsadm"
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/journal"
-	"github.com/replicatedhq/ekco/observers"
-	kotsadmsource "github.com/replicatedhq/ekco/observers/kotsadm"
 )
 
 // rqlite is the capability as the product has it.
@@ -20,16 +17,10 @@ func rqlite(e *estate) Capability { return rqliteOr(e, "") }
 
 // rqliteOr is the capability with the setting for which it is off, unless that is empty.
 func rqliteOr(e *estate, off string) Capability {
-	api, nudge := kotsadm.NewClient(e), &observers.Nudge{}
-	return Capability{
-		Fsm: fsmkotsadm.Capability(), Policy: fsmkotsadm.Policy{Enabled: off == ""}, Words: fsmkotsadm.Words,
-		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionskotsadm.New(api, time.Minute, nudge.Look)}
-		},
-		Sources: func(s *fsm.State) []observers.Source {
-			return nudge.Over(kotsadmsource.New(api, fsmkotsadm.Known(s), off))
-		},
-	}
+	capability := Capability{Fsm: fsmkotsadm.Capability(), Policy: fsmkotsadm.Policy{Enabled: off == ""}, Words: fsmkotsadm.Words}
+	return WithObjects(capability, actionskotsadm.Object(e), off, func(_ kube.API, changed func()) actions.Definition {
+		return actionskotsadm.New(e, time.Minute, changed)
+	}, journal.KotsadmDatabase)
 }
 
 const singleRqlite = `{"spec":{"replicas":1,"template":{"spec":{"containers":[{"image":"rqlite:8","args":["-bootstrap-expect=1"]}]}}}}`
@@ -38,7 +29,7 @@ const singleRqlite = `{"spec":{"replicas":1,"template":{"spec":{"containers":[{"
 func (e *estate) controlled() {
 	e.objects.AfterEffect = func(string) {
 		time.AfterFunc(20*time.Second, func() {
-			e.objects.Edit(kotsadm.Ref, func(object map[string]any) {
+			e.objects.Edit(actionskotsadm.Ref, func(object map[string]any) {
 				replicas := object["spec"].(map[string]any)["replicas"]
 				object["status"] = map[string]any{
 					"observedGeneration": object["metadata"].(map[string]any)["generation"],
@@ -64,7 +55,7 @@ func (c Capability) policyIn(engine fsm.Policy) fsm.Policy {
 
 func TestTheDatabaseGrowsWithTheThirdNodeAndAgainAfterAReinstall(t *testing.T) {
 	inKotsadm(t, func(e *estate) {
-		e.objects.Put(kotsadm.Ref, singleRqlite)
+		e.objects.Put(actionskotsadm.Ref, singleRqlite)
 		e.join("b")
 		in := e.live(nil)
 		pass(5 * time.Minute)
@@ -72,13 +63,13 @@ func TestTheDatabaseGrowsWithTheThirdNodeAndAgainAfterAReinstall(t *testing.T) {
 			t.Fatalf("with two nodes %d changes", n)
 		}
 		e.join("c")
-		e.takes(2*time.Second, func() bool { return e.replicas(kotsadm.Ref) == 3 })
+		e.takes(2*time.Second, func() bool { return e.replicas(actionskotsadm.Ref) == 3 })
 		pass(5 * time.Minute)
 		e.says("the status", e.status(in, "table"), "default/kotsadm-rqlite", "HA")
 		e.says("the history", e.history("tree"), "scale-kotsadm default/kotsadm-rqlite: done",
 			"3 nodes are ready, so it should have 3 replicas, and has 1 (-bootstrap-expect=1)", "scale", "await-replicas")
-		e.objects.Put(kotsadm.Ref, singleRqlite)
-		e.takes(2*time.Minute, func() bool { return e.replicas(kotsadm.Ref) == 3 })
+		e.objects.Put(actionskotsadm.Ref, singleRqlite)
+		e.takes(2*time.Minute, func() bool { return e.replicas(actionskotsadm.Ref) == 3 })
 		pass(5 * time.Minute)
 		if n := len(e.changes()); n != 2 {
 			t.Errorf("%d changes", n)
@@ -94,14 +85,14 @@ func TestTheDatabaseGrowsWithTheThirdNodeAndAgainAfterAReinstall(t *testing.T) {
 func TestAReinstallWhileReplicasAreAwaitedIsScaledAgain(t *testing.T) {
 	inKotsadm(t, func(e *estate) {
 		e.objects.AfterEffect = nil // they do not get ready
-		e.objects.Put(kotsadm.Ref, singleRqlite)
+		e.objects.Put(actionskotsadm.Ref, singleRqlite)
 		e.join("b", "c")
 		in := e.live(nil)
 		pass(5 * time.Minute)
 		e.says("the status", e.status(in, "table"), "KotsadmReady", "the StatefulSet controller has not seen the change yet")
 		e.controlled()
-		e.objects.Put(kotsadm.Ref, singleRqlite)
-		e.takes(2*time.Minute, func() bool { return e.replicas(kotsadm.Ref) == 3 })
+		e.objects.Put(actionskotsadm.Ref, singleRqlite)
+		e.takes(2*time.Minute, func() bool { return e.replicas(actionskotsadm.Ref) == 3 })
 		pass(5 * time.Minute)
 		if open := e.state().OpenActions(); len(open) != 0 || len(e.changes()) != 2 {
 			t.Errorf("open are %+v, changed %q", open, e.changes())
@@ -130,7 +121,7 @@ func TestSwitchedOffTheDatabaseEndsInTheJournalAndIsBackWhenItIsSwitchedOn(t *te
 			e.closeJournal()
 			e.openJournal("journal.db")
 		}
-		e.objects.Put(kotsadm.Ref, singleRqlite)
+		e.objects.Put(actionskotsadm.Ref, singleRqlite)
 		in := live("")
 		e.says("the status", e.status(in, "table"), "default/kotsadm-rqlite", "Single")
 		stop(in)

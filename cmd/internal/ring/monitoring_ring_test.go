@@ -7,34 +7,23 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	actionsmonitoring "github.com/replicatedhq/ekco/actions/monitoring"
-	"github.com/replicatedhq/ekco/fsm"
 	fsmmonitoring "github.com/replicatedhq/ekco/fsm/monitoring"
 	"github.com/replicatedhq/ekco/internal/kube"
-	"github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
-	"github.com/replicatedhq/ekco/observers"
 	"github.com/replicatedhq/ekco/observers/observerstest"
-
-	monitoringsources "github.com/replicatedhq/ekco/observers/monitoring"
 )
 
 // monitored is the capability as the product has it.
 func monitored(e *estate) Capability {
-	api, nudge := monitoring.NewClient(e), &observers.Nudge{}
-	return Capability{
-		Fsm: fsmmonitoring.Capability(), Words: fsmmonitoring.Words,
-		Actions: func(kube.API) []actions.Definition {
-			return []actions.Definition{actionsmonitoring.New(api, e, fsmmonitoring.Replicas, nudge.Look)}
-		},
-		Sources: func(s *fsm.State) []observers.Source {
-			return nudge.Over(monitoringsources.New(api, fsmmonitoring.Known(s))...)
-		},
-	}
+	capability := Capability{Fsm: fsmmonitoring.Capability(), Words: fsmmonitoring.Words}
+	return WithObjects(capability, actionsmonitoring.Object(e), "", func(_ kube.API, changed func()) actions.Definition {
+		return actionsmonitoring.New(e, e, fsmmonitoring.Replicas, changed)
+	}, journal.MonitoringPrometheus, journal.MonitoringAlertmanager)
 }
 
 var (
-	prometheusRef   = monitoring.Ref(journal.MonitoringPrometheus)
-	alertmanagerRef = monitoring.Ref(journal.MonitoringAlertmanager)
+	prometheusRef   = actionsmonitoring.Ref(journal.MonitoringPrometheus)
+	alertmanagerRef = actionsmonitoring.Ref(journal.MonitoringAlertmanager)
 )
 
 func inMonitored(t *testing.T, test func(*estate)) {

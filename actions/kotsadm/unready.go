@@ -13,30 +13,31 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Unready implements [API].
-func (c *Client) Unready(ctx context.Context, withPods bool) (journal.KotsadmFacts, string, error) {
-	now, err := kube.Get[appsv1.StatefulSet](ctx, c.objects, Ref)
+// unready returns why not all replicas are ready and of the newest revision, or why there are others; "" if neither. It
+// reads the pods only withPods.
+func unready(ctx context.Context, objects kube.Objects, withPods bool) (journal.KotsadmFacts, string, error) {
+	now, err := kube.Get[appsv1.StatefulSet](ctx, objects, Ref)
 	if err != nil {
 		return journal.KotsadmFacts{}, "", err
 	}
 	if now.Status.ObservedGeneration < now.Generation {
 		return factsOf(&now), "the StatefulSet controller has not seen the change yet", nil
 	}
-	lacks := lacksOf(now.Status)
-	if lacks == "" || !withPods {
-		return factsOf(&now), lacks, nil
+	missing := missingIn(now.Status)
+	if missing == "" || !withPods {
+		return factsOf(&now), missing, nil
 	}
 	for i := range journal.KotsadmReplicas {
-		if why := c.unreadyPod(ctx, PodRef(i), now.Status.UpdateRevision); why != "" {
-			lacks += fmt.Sprintf("; %s: %s", PodRef(i).Name, why)
+		if why := unreadyPod(ctx, objects, PodRef(i), now.Status.UpdateRevision); why != "" {
+			missing += fmt.Sprintf("; %s: %s", PodRef(i).Name, why)
 		}
 	}
-	return factsOf(&now), lacks, nil
+	return factsOf(&now), missing, nil
 }
 
-// lacksOf returns what is missing. While there are pods of an older revision, or too many, the ready ones need
+// missingIn returns what is missing. While there are pods of an older revision, or too many, the ready ones need
 // not be the wanted ones.
-func lacksOf(s appsv1.StatefulSetStatus) string {
+func missingIn(s appsv1.StatefulSetStatus) string {
 	var lacks []string
 	of := fmt.Sprintf(" of %d replicas are", journal.KotsadmReplicas)
 	if s.ReadyReplicas < journal.KotsadmReplicas {
@@ -53,8 +54,8 @@ func lacksOf(s appsv1.StatefulSetStatus) string {
 
 // unreadyPod returns why a pod is not ready or not of that revision, or "". A failed read is a reason too,
 // since the real one is unknown then.
-func (c *Client) unreadyPod(ctx context.Context, ref kube.Ref, revision string) string {
-	pod, err := kube.Get[corev1.Pod](ctx, c.objects, ref)
+func unreadyPod(ctx context.Context, objects kube.Objects, ref kube.Ref, revision string) string {
+	pod, err := kube.Get[corev1.Pod](ctx, objects, ref)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
 		return "does not exist"

@@ -4,11 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replicatedhq/ekco/actions/monitoring"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
-	client "github.com/replicatedhq/ekco/internal/monitoring"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
-	"github.com/replicatedhq/ekco/observers/monitoring"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
@@ -17,11 +16,15 @@ func watching(t *testing.T, known map[string]journal.MonitoringFacts, test func(
 	t.Helper()
 	objects := kubesim.NewObjects()
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
-		b.Sources = func() []observers.Source { return monitoring.New(client.NewClient(objects), known) }
+		b.Sources = func() []observers.Source {
+			is := monitoring.Object(objects)
+			return observers.PollEach([]journal.Subject{journal.MonitoringPrometheus, journal.MonitoringAlertmanager}, is.Read,
+				observers.PolledOne[journal.MonitoringFacts]{Machine: "monitoring", UID: is.UID, Known: known})
+		}
 	}, func(b *observerstest.Bench) { test(b, objects) })
 }
 
-var prometheus, alertmanager = client.Ref(journal.MonitoringPrometheus), client.Ref(journal.MonitoringAlertmanager)
+var prometheus, alertmanager = monitoring.Ref(journal.MonitoringPrometheus), monitoring.Ref(journal.MonitoringAlertmanager)
 
 func TestBothAreReadByNameAndOnlyWhatIsAskedOfThemIsAFact(t *testing.T) {
 	watching(t, nil, func(b *observerstest.Bench, objects *kubesim.Objects) {

@@ -12,12 +12,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
+// client reads and scales.
+type client struct{ objects *kubesim.Objects }
+
+func (c client) Read(ctx context.Context, of journal.Subject) (journal.MonitoringFacts, error) {
+	return Object(c.objects).Read(ctx, of)
+}
+
+func (c client) Scale(ctx context.Context, of journal.Subject, replicas int) (journal.MonitoringFacts, error) {
+	return scale(ctx, c.objects, of, replicas)
+}
+
 // installed returns a client of a cluster with such a Prometheus, and its subject.
-func installed(object string) (*Client, *kubesim.Objects, journal.Subject) {
+func installed(object string) (client, *kubesim.Objects, journal.Subject) {
 	objects := kubesim.NewObjects()
 	of := journal.MonitoringPrometheus
 	of.UID = objects.Put(Ref(of), object)
-	return NewClient(objects), objects, of
+	return client{objects}, objects, of
 }
 
 func TestOnlyTheReplicasAreChanged(t *testing.T) {

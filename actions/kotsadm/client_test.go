@@ -1,6 +1,7 @@
 package kotsadm
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -11,12 +12,28 @@ import (
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
+	"github.com/replicatedhq/ekco/journal"
 )
 
-func installed(object string) (*Client, *kubesim.Objects, string) {
+// client reads and scales.
+type client struct{ objects *kubesim.Objects }
+
+func (c client) Read(ctx context.Context) (journal.KotsadmFacts, error) {
+	return Object(c.objects).Read(ctx, journal.KotsadmDatabase)
+}
+
+func (c client) Scale(ctx context.Context, uid string) (journal.KotsadmFacts, error) {
+	return scale(ctx, c.objects, uid)
+}
+
+func (c client) Unready(ctx context.Context, withPods bool) (journal.KotsadmFacts, string, error) {
+	return unready(ctx, c.objects, withPods)
+}
+
+func withObject(object string) (client, *kubesim.Objects, string) {
 	objects := kubesim.NewObjects()
 	uid := objects.Put(Ref, object)
-	return NewClient(objects), objects, uid
+	return client{objects}, objects, uid
 }
 
 func withArgs(args string) string {
@@ -65,7 +82,7 @@ func TestTheArgumentIsFoundAndNoOtherIsTaken(t *testing.T) {
 		`["-bootstrap-expect"]`:                              {"", `["-bootstrap-expect"]`},
 		`[]`:                                                 {"", `[]`},
 	} {
-		client, objects, uid := installed(withArgs(args))
+		client, objects, uid := withObject(withArgs(args))
 		before, err := client.Read(t.Context())
 		if err != nil || before.Expect != want.expect || before.Image != "rqlite:8" {
 			t.Errorf("%s: %v: read %+v", args, err, before)
@@ -85,7 +102,7 @@ func TestTheArgumentIsFoundAndNoOtherIsTaken(t *testing.T) {
 }
 
 func TestAnotherWhoWasFasterIsNotOverwritten(t *testing.T) {
-	client, objects, uid := installed(withArgs(`["-bootstrap-expect=1"]`))
+	client, objects, uid := withObject(withArgs(`["-bootstrap-expect=1"]`))
 	others := 0
 	objects.BeforeEffect = func(string) {
 		if others++; others < 3 {
@@ -106,7 +123,7 @@ func TestAnotherWhoWasFasterIsNotOverwritten(t *testing.T) {
 }
 
 func TestAWebhookThatMakesAnotherNumberIsAnError(t *testing.T) {
-	client, objects, uid := installed(withArgs(`[]`))
+	client, objects, uid := withObject(withArgs(`[]`))
 	objects.OnWrite = func(_ kube.Ref, object map[string]any) { object["spec"].(map[string]any)["replicas"] = 1 }
 	if _, err := client.Scale(t.Context(), uid); err == nil || !strings.Contains(err.Error(), "webhook") {
 		t.Errorf("got %v", err)
@@ -114,7 +131,7 @@ func TestAWebhookThatMakesAnotherNumberIsAnError(t *testing.T) {
 }
 
 func TestWhatTheReplicasLackIsSaidWithThePodsReasons(t *testing.T) {
-	client, objects, _ := installed(`{"spec":{"replicas":3},"status":{"observedGeneration":1,"replicas":3,"readyReplicas":1,"updatedReplicas":3}}`)
+	client, objects, _ := withObject(`{"spec":{"replicas":3},"status":{"observedGeneration":1,"replicas":3,"readyReplicas":1,"updatedReplicas":3}}`)
 	objects.Put(PodRef(0), `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 	objects.Put(PodRef(1), `{"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available"}]}}`)
 	lacks := func(withPods bool, want string) {
@@ -146,7 +163,7 @@ func TestWhatTheReplicasLackIsSaidWithThePodsReasons(t *testing.T) {
 // TestReplicasOfAFormerRevisionAreNotThoseThatWereAskedFor: a change of the argument makes
 // a new revision, and all replicas are ready before the first of it has begun.
 func TestReplicasOfAFormerRevisionAreNotThoseThatWereAskedFor(t *testing.T) {
-	client, objects, _ := installed(`{"spec":{"replicas":3}}`)
+	client, objects, _ := withObject(`{"spec":{"replicas":3}}`)
 	pod := func(i int, revision string) {
 		objects.Put(PodRef(i), `{"metadata":{"labels":{"controller-revision-hash":"kotsadm-rqlite-`+revision+`"}},"spec":{"nodeName":"a"},
 			"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)

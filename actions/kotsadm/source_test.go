@@ -4,11 +4,10 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/replicatedhq/ekco/internal/kotsadm"
+	"github.com/replicatedhq/ekco/actions/kotsadm"
 	"github.com/replicatedhq/ekco/internal/kube/kubesim"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/observers"
-	"github.com/replicatedhq/ekco/observers/kotsadm"
 	"github.com/replicatedhq/ekco/observers/observerstest"
 )
 
@@ -19,7 +18,9 @@ func TestTheStatefulSetIsReadByNameAndOnlyWhatIsAskedOfItIsAFact(t *testing.T) {
 	known := map[string]journal.KotsadmFacts{"default/kotsadm-rqlite": {UID: "uid-old", Generation: 4, Replicas: 3}}
 	observerstest.Watching(t, func(b *observerstest.Bench, _ *observers.Options) {
 		b.Sources = func() []observers.Source {
-			return []observers.Source{kotsadm.New(client.NewClient(objects), known, "")}
+			is := kotsadm.Object(objects)
+			return observers.PollEach([]journal.Subject{journal.KotsadmDatabase}, is.Read,
+				observers.PolledOne[journal.KotsadmFacts]{Machine: "kotsadm", UID: is.UID, Known: known})
 		}
 	}, func(b *observerstest.Bench) {
 		b.WroteThings("StatefulSet default/kotsadm-rqlite uid-old gone: absent at start")
@@ -28,10 +29,10 @@ func TestTheStatefulSetIsReadByNameAndOnlyWhatIsAskedOfItIsAFact(t *testing.T) {
 		if n := b.Logged("not observed until that changes"); n != 1 {
 			t.Errorf("absence was said %d times:\n%s", n, b.Said)
 		}
-		objects.Put(client.Ref, single)
+		objects.Put(kotsadm.Ref, single)
 		b.Pass(70 * time.Second)
 		b.WroteThings(`StatefulSet default/kotsadm-rqlite uid-kotsadm-rqlite-1 {"generation":1,"replicas":1,"expect":"1","image":"rqlite:8"}`)
-		objects.Edit(client.Ref, func(object map[string]any) { object["status"] = map[string]any{"readyReplicas": 1} })
+		objects.Edit(kotsadm.Ref, func(object map[string]any) { object["status"] = map[string]any{"readyReplicas": 1} })
 		b.Pass(time.Hour)
 		b.WroteThings()
 	})

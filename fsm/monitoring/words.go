@@ -1,9 +1,6 @@
 package monitoring
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
 )
@@ -19,26 +16,9 @@ var Words = words.Component{
 }
 
 func rows(kind string) []words.Row {
-	return []words.Row{
-		{
-			Type: journal.TypeThingTransitioned, About: kind,
-			Sentence: words.Of(words.Transitioned),
-			Log: words.Of(func(_ journal.Event, p *journal.ThingTransitioned) words.Line {
-				return words.Info("monitoring is "+string(p.To), "before", p.From, "reason", p.Reason)
-			}),
-			Kubernetes: words.Of(func(_ journal.Event, p *journal.ThingTransitioned) words.Note {
-				return words.Note{Reason: kind + string(p.To), Message: p.Reason}
-			}),
-		},
-		{Type: journal.TypeThingObserved, About: kind, Tone: words.Faint, Sentence: words.Of(seen)},
-		words.Gone(kind),
-	}
-}
-
-func seen(e journal.Event, p *journal.ThingObserved) string {
-	var facts journal.MonitoringFacts
-	if err := json.Unmarshal(p.Facts, &facts); err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%s has %s", words.Object(e.Subject), words.Count(facts.Replicas, "replica"))
+	observed := words.Observed(kind, func(facts journal.MonitoringFacts) string {
+		return "has " + words.Count(facts.Replicas, "replica")
+	})
+	observed.Wakes = false
+	return []words.Row{words.Noted(kind, "monitoring", kind), observed, words.Gone(kind)}
 }

@@ -1,7 +1,6 @@
 package rook
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,19 +32,11 @@ var Words = words.Component{
 }
 
 // rows are the words for things of one kind.
-func rows(about string, seen func(journal.Event, *journal.ThingObserved) string) []words.Row {
-	return []words.Row{
-		words.Transition(about, words.IsNow("")),
-		{Type: journal.TypeThingObserved, About: about, Tone: words.Faint, Wakes: true, Sentence: words.Of(seen)},
-		words.Gone(about),
-	}
+func rows(about string, says func(journal.RookFacts) string) []words.Row {
+	return []words.Row{words.Transition(about, words.IsNow("")), words.Observed(about, says), words.Gone(about)}
 }
 
-func seen(e journal.Event, p *journal.ThingObserved) string {
-	var facts journal.RookFacts
-	if err := json.Unmarshal(p.Facts, &facts); err != nil {
-		return ""
-	}
+func seen(facts journal.RookFacts) string {
 	var asked []string
 	for _, place := range slices.Sorted(maps.Keys(facts.Numbers)) {
 		asked = append(asked, fmt.Sprintf("%s %d", journal.RookNumberName(place), facts.Numbers[place]))
@@ -62,7 +53,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if len(asked) == 0 {
 		asked = []string{"nothing that EKCO changes"}
 	}
-	return fmt.Sprintf("%s asks Rook for %s", words.Object(e.Subject), strings.Join(asked, ", "))
+	return "asks Rook for " + strings.Join(asked, ", ")
 }
 
 // stored says which nodes Ceph may use.
@@ -78,14 +69,10 @@ func stored(storage *journal.RookStorage) string {
 	return "storage on " + strings.Join(storage.Nodes, ", ")
 }
 
-func seenCeph(e journal.Event, p *journal.ThingObserved) string {
-	var facts journal.RookFacts
-	if err := json.Unmarshal(p.Facts, &facts); err != nil {
-		return ""
-	}
-	text := words.Object(e.Subject) + " has no OSD that is up and in"
+func seenCeph(facts journal.RookFacts) string {
+	text := "has no OSD that is up and in"
 	if len(facts.Hosts) > 0 {
-		text = fmt.Sprintf("%s has OSDs that are up and in on %s", words.Object(e.Subject), strings.Join(facts.Hosts, ", "))
+		text = "has OSDs that are up and in on " + strings.Join(facts.Hosts, ", ")
 	}
 	if ceph := facts.Ceph; ceph != nil {
 		text += "; " + health(ceph)

@@ -1,7 +1,6 @@
 package rookpods
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -28,17 +27,7 @@ var Words = words.Component{
 
 // rows are the words for things of one kind.
 func rows(about string, says func(journal.RookPodsFacts) string) []words.Row {
-	return []words.Row{
-		words.Transition(about, words.IsNow("")),
-		{Type: journal.TypeThingObserved, About: about, Tone: words.Faint, Wakes: true, Sentence: words.Of(func(e journal.Event, p *journal.ThingObserved) string {
-			var facts journal.RookPodsFacts
-			if err := json.Unmarshal(p.Facts, &facts); err != nil {
-				return ""
-			}
-			return words.Object(e.Subject) + " " + says(facts)
-		})},
-		words.Gone(about),
-	}
+	return []words.Row{words.Transition(about, words.IsNow("")), words.Observed(about, says), words.Gone(about)}
 }
 
 func seenConfig(facts journal.RookPodsFacts) string {

@@ -2,6 +2,7 @@ package words
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 
 	"github.com/replicatedhq/ekco/journal"
@@ -37,6 +38,26 @@ func IsNow(name string) func(journal.Event, *journal.ThingTransitioned) Line {
 	return func(e journal.Event, p *journal.ThingTransitioned) Line {
 		return Info(cmp.Or(name, Object(e.Subject))+" is "+string(p.To), "before", p.From, "reason", p.Reason)
 	}
+}
+
+// Noted is [Transition] with [IsNow] for a name, which is also a Kubernetes Event. Its reason is prefix and the new state.
+func Noted(kind, name, prefix string) Row {
+	row := Transition(kind, IsNow(name))
+	row.Kubernetes = Of(func(_ journal.Event, p *journal.ThingTransitioned) Note {
+		return Note{Reason: prefix + string(p.To), Message: p.Reason}
+	})
+	return row
+}
+
+// Observed returns the row for facts F of things of a kind. says follows the thing's name in the sentence.
+func Observed[F any](kind string, says func(F) string) Row {
+	return Row{Type: journal.TypeThingObserved, About: kind, Tone: Faint, Wakes: true, Sentence: Of(func(e journal.Event, p *journal.ThingObserved) string {
+		var facts F
+		if err := json.Unmarshal(p.Facts, &facts); err != nil {
+			return ""
+		}
+		return Object(e.Subject) + " " + says(facts)
+	})}
 }
 
 // Gone returns the row for things of a kind that no longer exist.

@@ -208,7 +208,7 @@ func (c *Client) scale(ctx context.Context, uid string, replicas int) error {
 	raw, err := c.objects.ReplaceObject(ctx, ref, body)
 	written, err := decode[scale](ref, raw, err)
 	if err == nil && written.Spec.Replicas != replicas {
-		err = fmt.Errorf("scale %s: the API server made %d of %d replicas; look for a webhook that changes statefulsets", ref, written.Spec.Replicas, replicas)
+		err = fmt.Errorf("scale %s: the API server stored %d replicas instead of %d; look for a webhook that changes statefulsets", ref, written.Spec.Replicas, replicas)
 	}
 	return err
 }

@@ -128,7 +128,7 @@ func (c *Client) cluster(ctx context.Context, pods []pod) error {
 		}
 	}
 	if len(said) == 0 {
-		return errors.New("no replica of MinIO runs that could be asked for its health")
+		return errors.New("no replica of MinIO runs, so none can report its health")
 	}
 	return fmt.Errorf("MinIO is not healthy: %s", strings.Join(said, "; "))
 }
@@ -139,7 +139,7 @@ func (a Answer) String() string {
 	case a.Yes:
 		return "healthy"
 	case a.Quorum > 0:
-		return fmt.Sprintf("fewer drives than the %d that it takes to write (HTTP status %d)", a.Quorum, a.Code)
+		return fmt.Sprintf("fewer drives than the %d that writes need (HTTP status %d)", a.Quorum, a.Code)
 	}
 	return fmt.Sprintf("HTTP status %d", a.Code)
 }

@@ -62,7 +62,7 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 	}
 	container, paths := read.find()
 	if container == "" {
-		return nil, fmt.Errorf("look for objects below others on the drive of pod %s: the pod mounts no claim", pod)
+		return nil, fmt.Errorf("search the drive of pod %s for objects below others: the pod mounts no claim", pod)
 	}
 	in := podexec.Pod{Namespace: c.namespace, Name: pod, Container: container}
 	stdout, stderr, code, err := c.servers.Exec(kube.ReadsOnly(ctx), in, append([]string{"sh", "-c", walk, "walk"}, paths...))
@@ -70,7 +70,7 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 		err = fmt.Errorf("exit code %d: %s", code, bytes.TrimSpace(stderr))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for objects below others on the drive of pod %s, with its shell: %w", pod, err)
+		return nil, fmt.Errorf("search the drive of pod %s for objects below others, with its shell: %w", pod, err)
 	}
 	return nestedIn(string(stdout)), nil
 }

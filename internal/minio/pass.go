@@ -111,11 +111,11 @@ func (p *pass) works(ctx context.Context) error {
 	}
 	for _, drive := range server.Drives {
 		if !drive.Works {
-			return &UnprovenError{"drive", fmt.Sprintf("the drive of %s does not work, as MinIO says", cmp.Or(drive.Host, "one server"))}
+			return &UnprovenError{"drive", fmt.Sprintf("MinIO reports that the drive of %s does not work", cmp.Or(drive.Host, "one server"))}
 		}
 	}
 	if p.drives = len(server.Drives); p.drives < p.Drives {
-		return &UnprovenError{"drive", fmt.Sprintf("MinIO knows of %s, want %d", words.Count(p.drives, "drive"), p.Drives)}
+		return &UnprovenError{"drive", fmt.Sprintf("MinIO reports %s, want %d", words.Count(p.drives, "drive"), p.Drives)}
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (p *pass) follow(ctx context.Context) error {
 		}
 		switch {
 		case news.Failed != "":
-			return &UnprovenError{"failed", "MinIO did not look at all objects: " + news.Failed}
+			return &UnprovenError{"failed", "MinIO did not check all objects: " + news.Failed}
 		case news.Ended && p.unsure:
 			return errItemsLost
 		}
@@ -149,7 +149,7 @@ func (p *pass) follow(ctx context.Context) error {
 	}
 }
 
-var errItemsLost = &UnprovenError{"lost", "an answer was lost in which MinIO said what it had looked at"}
+var errItemsLost = &UnprovenError{"lost", "an answer was lost in which MinIO reported what it had checked"}
 
 // ask asks until there is an answer. With a question that is not answered, or whose answer
 // does not arrive, items may be lost.
@@ -176,7 +176,7 @@ func (p *pass) lasts(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !news.Ended || len(news.Items) > 0:
-		return &UnprovenError{"failed", "MinIO says that it has looked at all objects, and goes on"}
+		return &UnprovenError{"failed", "MinIO reported the end of the check, but continued it"}
 	}
 	return nil
 }
@@ -241,8 +241,8 @@ func (p *pass) covers(ctx context.Context, before []string) error {
 	if p.passed.Unseen == 0 {
 		return nil
 	}
-	return &UnprovenError{"unseen", fmt.Sprintf("MinIO did not look at %s while it looked at %s, as %s",
-		words.Count(p.passed.Unseen, "object"), words.Count(p.passed.Items, "other"), example)}
+	return &UnprovenError{"unseen", fmt.Sprintf("MinIO did not check %s, such as %s; it checked %s",
+		words.Count(p.passed.Unseen, "object"), example, words.Count(p.passed.Items, "other"))}
 }
 
 // lacks is of what drives lack their part, by drive.
@@ -297,7 +297,7 @@ func (l *lacks) err(passed Passed) error {
 	if len(drives) > most {
 		drives = append(drives[:most], words.Count(len(l.of)-most, "more drive"))
 	}
-	return &UnprovenError{"lacking", fmt.Sprintf("of %s a part is lacking that MinIO could not restore: %s; one is %s",
+	return &UnprovenError{"lacking", fmt.Sprintf("MinIO could not restore a part of %s: %s; one is %s",
 		words.Count(passed.Lacking, "object"), strings.Join(drives, ", "), l.example)}
 }
 
@@ -358,13 +358,13 @@ func asked(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, s3.ErrDenied):
-		return &askedError{"credentials", "MinIO does not accept the credentials of Secret minio-credentials, by which EKCO has it look whether all drives have all objects; correct those, or restart its replicas with them", err}
+		return &askedError{"credentials", "MinIO does not accept the credentials of Secret minio-credentials, which EKCO needs to check that all drives have all objects; correct them, or restart the replicas with them", err}
 	case errors.Is(err, s3.ErrHealing):
-		return &askedError{"another", "another client has MinIO look after all objects, as with mc admin heal, and EKCO waits for that: " + err.Error() + ", and it ends by itself, within a day also where that client is gone", err}
+		return &askedError{"another", "another client runs a check of all objects, such as mc admin heal, and EKCO waits for it: " + err.Error() + "; it ends automatically, within a day even if that client has ended", err}
 	case errors.Is(err, s3.ErrForgotten):
-		return &askedError{"forgotten", "MinIO does not know any more that it was to look whether all drives have all objects: the replica was restarted, or another client stopped it", err}
+		return &askedError{"forgotten", "MinIO no longer knows the check of all objects: the replica was restarted, or another client stopped the check", err}
 	}
-	return &askedError{"answer", fmt.Sprintf("whether all drives have all objects cannot be known: %v", err), err}
+	return &askedError{"answer", fmt.Sprintf("cannot check that all drives have all objects: %v", err), err}
 }
 
 // askedError is an answer with what it means.

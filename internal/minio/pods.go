@@ -202,4 +202,4 @@ func (p pod) runs() bool { return p.state() == journal.MinioPodRuns && p.Status.
 // starts reports whether it runs and cannot be asked yet.
 func (p pod) starts() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP == "" }
 
-var errNoAddress = errors.New("it runs and has no address yet")
+var errNoAddress = errors.New("it runs but has no address yet")

@@ -92,20 +92,20 @@ func (s Single) Lacks() string {
 	case len(own) == 0:
 		return "Deployment minio has no pod"
 	}
-	return fmt.Sprintf("pod %s of the single MinIO is not ready: %s", own[0].Name, cmp.Or(own[0].Unready, "it has no address"))
+	return fmt.Sprintf("pod %s of standalone MinIO is not ready: %s", own[0].Name, cmp.Or(own[0].Unready, "it has no address"))
 }
 
 // Crowded says why writers could not be cut off by replacing one pod, "" if they could.
 func (s Single) Crowded() string {
 	if s.Deployment != "" && s.Replicas > 1 {
-		return fmt.Sprintf("Deployment minio asks for %d pods, and kURL's for 1: more would write to the same volume side by side; scale it to 1", s.Replicas)
+		return fmt.Sprintf("Deployment minio asks for %d pods, which would write to the same volume at the same time; scale it to 1", s.Replicas)
 	}
 	var names []string
 	for _, pod := range s.Foreign() {
 		names = append(names, pod.Name)
 	}
 	if len(names) > 0 {
-		return fmt.Sprintf("%s has the label app=minio and is not of Deployment minio, so that clients write to it too; delete it, or take the label away", strings.Join(names, ", "))
+		return fmt.Sprintf("%s has the label app=minio but does not belong to Deployment minio, so clients write to it, too; delete it, or remove the label", strings.Join(names, ", "))
 	}
 	return ""
 }
@@ -219,7 +219,7 @@ func (c *Client) Targets(ctx context.Context) ([]string, error) {
 		}
 	}
 	if len(healthy) == 0 {
-		return nil, errors.New("no replica of MinIO says that it is healthy, so that nothing can be copied to it")
+		return nil, errors.New("no replica of MinIO reports that it is healthy, so EKCO copies nothing to it")
 	}
 	return append(healthy, others...), nil
 }
@@ -227,7 +227,7 @@ func (c *Client) Targets(ctx context.Context) ([]string, error) {
 // EndSinglePod implements [API].
 func (c *Client) EndSinglePod(ctx context.Context, pod, uid string, grace time.Duration) error {
 	if err := c.objects.EndObject(ctx, namedPodRef(c.namespace, pod), uid, grace); err != nil {
-		return fmt.Errorf("replace pod %s of the single MinIO: %w", pod, err)
+		return fmt.Errorf("replace pod %s of standalone MinIO: %w", pod, err)
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ type NoSuccessor struct {
 // Successor implements [API].
 func (c *Client) Successor(ctx context.Context, of SinglePod) (NoSuccessor, error) {
 	if of.Controller == "" {
-		return NoSuccessor{"no controller", fmt.Sprintf("nothing would make another pod in the place of %s: it has no controller", of.Name)}, nil
+		return NoSuccessor{"no controller", fmt.Sprintf("nothing would replace pod %s: it has no controller", of.Name)}, nil
 	}
 	if no, err := c.nodeLacks(ctx, of); no.Cause != "" || err != nil {
 		return no, err
@@ -362,7 +362,7 @@ func (c *Client) Credentials(ctx context.Context) (Credentials, error) {
 	}
 	// Without the cause: it may quote what it could not read.
 	if json.Unmarshal(raw, &read) != nil || len(read.Data[accessKey]) == 0 || len(read.Data[secretKey]) == 0 {
-		return Credentials{}, fmt.Errorf("read %s: it lacks %s or %s, want both, as kURL made them", ref, accessKey, secretKey)
+		return Credentials{}, fmt.Errorf("read %s: want both %s and %s, as kURL sets them", ref, accessKey, secretKey)
 	}
 	return Credentials{AccessKey: string(read.Data[accessKey]), SecretKey: string(read.Data[secretKey])}, nil
 }

@@ -82,13 +82,13 @@ func (s statefulSet) facts() (journal.MinioFacts, error) {
 	}
 	desired, err := strconv.Atoi(text)
 	if err != nil || desired < 0 {
-		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; make it the number of replicas that MinIO should have", desiredScale, text)
+		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; set it to the number of replicas that MinIO should have", desiredScale, text)
 	}
 	if desired > mostReplicas {
-		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q, and EKCO gives MinIO no more than %d replicas; make it fewer", desiredScale, text, mostReplicas)
+		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q, but EKCO supports at most %d replicas; lower it", desiredScale, text, mostReplicas)
 	}
 	if s.replicas() > mostReplicas {
-		return journal.MinioFacts{}, fmt.Errorf("it has %d replicas, and EKCO looks after no more than %d; make them fewer", s.replicas(), mostReplicas)
+		return journal.MinioFacts{}, fmt.Errorf("it has %d replicas, but EKCO supports at most %d; lower the number", s.replicas(), mostReplicas)
 	}
 	return journal.MinioFacts{UID: s.Metadata.UID, Generation: s.Metadata.Generation, Replicas: s.replicas(), Desired: desired}, nil
 }
@@ -101,7 +101,7 @@ func (v view) lacks() string {
 	case v.status.ReadyReplicas < v.facts.Replicas:
 		return fmt.Sprintf("%d of %d replicas are ready", v.status.ReadyReplicas, v.facts.Replicas)
 	case v.status.Replicas > v.facts.Replicas:
-		return fmt.Sprintf("there are %d replicas, of which %d are to stay", v.status.Replicas, v.facts.Replicas)
+		return fmt.Sprintf("there are %d replicas, want %d", v.status.Replicas, v.facts.Replicas)
 	}
 	return ""
 }

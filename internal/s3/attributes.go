@@ -81,7 +81,7 @@ func toAttributes(headers map[string]string) (Attributes, error) {
 func (c *Client) Describe(ctx context.Context, bucket string, v Version) (Attributes, error) {
 	stat, err := c.core.StatObject(ctx, bucket, v.Key, minio.StatObjectOptions{VersionID: v.ID})
 	if err != nil {
-		return Attributes{}, failed("look at object", bucket, v.Key, err)
+		return Attributes{}, failed("read the attributes of object", bucket, v.Key, err)
 	}
 	attributes, err := toAttributes(flat(stat.Headers))
 	if err != nil || stat.UserTagCount == 0 {

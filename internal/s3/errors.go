@@ -27,15 +27,15 @@ var (
 	// ErrDenied: the server does not accept the credentials, or not for this.
 	ErrDenied = errors.New("the server refuses the credentials")
 	// ErrFull: the server has no room for the object.
-	ErrFull = errors.New("the server has no room left")
+	ErrFull = errors.New("the server has no free space")
 	// ErrTaken: a client has a bucket of that name.
 	ErrTaken = errors.New("a client has a bucket of that name")
 	// ErrHealing: the server makes a pass of healing already, which somebody else began, or an
 	// EKCO that was killed.
-	ErrHealing = errors.New("it makes a pass already that another client began")
+	ErrHealing = errors.New("the server already runs one for another client")
 	// ErrForgotten: the server knows nothing of a pass of healing. It forgets all with a
 	// restart, and a pass 10 minutes after its end.
-	ErrForgotten = errors.New("it knows nothing of this pass of healing any more")
+	ErrForgotten = errors.New("the server no longer knows this one")
 )
 
 // kinds are what the codes of S3 errors mean here.

@@ -82,7 +82,7 @@ const everything = `{"recursive":true,"scanMode":1}`
 func (c *Client) BeginHeal(ctx context.Context) (HealBegun, error) {
 	asked, err := c.clock(ctx)
 	if err != nil {
-		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w", c, err)
+		return HealBegun{}, fmt.Errorf("start a healing scan on %s: %w", c, err)
 	}
 	answer, err := c.request(ctx, http.MethodPost, healPage, "", []byte(everything))
 	var begun struct {
@@ -93,17 +93,17 @@ func (c *Client) BeginHeal(ctx context.Context) (HealBegun, error) {
 		err = healAnswer(answer, &begun)
 	}
 	if err != nil {
-		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w", c, healError(err))
+		return HealBegun{}, fmt.Errorf("start a healing scan on %s: %w", c, healError(err))
 	}
 	if begun.ClientToken == "" || begun.StartTime.IsZero() {
-		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: it names no pass", c)
+		return HealBegun{}, fmt.Errorf("start a healing scan on %s: the answer has no token or no start time", c)
 	}
 	// While a pass runs, MinIO may answer a second request with that pass. Its results belong to
 	// the client that began it, and may be old. Such a pass began before the server was asked for
 	// its time. Whole seconds do not show this: a busy server may return a pass that began in the
 	// same second.
 	if begun.StartTime.Before(asked) {
-		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w, since %s", c, ErrHealing, begun.StartTime.UTC().Format(time.RFC3339))
+		return HealBegun{}, fmt.Errorf("start a healing scan on %s: %w, since %s", c, ErrHealing, begun.StartTime.UTC().Format(time.RFC3339))
 	}
 	return HealBegun{Token: begun.ClientToken, At: begun.StartTime}, nil
 }
@@ -114,14 +114,14 @@ func (c *Client) clock(ctx context.Context) (time.Time, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.String()+"/minio/health/live", http.NoBody)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+		return time.Time{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
 	response, err := c.caller().Do(request)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+		return time.Time{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
 	if err := response.Body.Close(); err != nil {
-		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+		return time.Time{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
 	return serverTime(response.Header)
 }
@@ -131,7 +131,7 @@ func (c *Client) clock(ctx context.Context) (time.Time, error) {
 func serverTime(header http.Header) (time.Time, error) {
 	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read its time: %w", err)
+		return time.Time{}, fmt.Errorf("read the server's time: %w", err)
 	}
 	if nanoseconds, err := strconv.ParseInt(header.Get("X-Amz-Request-Id"), 16, 64); err == nil {
 		if exact := time.Unix(0, nanoseconds); exact.Truncate(time.Second).Equal(date) {
@@ -151,11 +151,11 @@ func (c *Client) HealNews(ctx context.Context, token string) (HealNews, error) {
 		err = healAnswer(answer, &told)
 	}
 	if err != nil {
-		return HealNews{}, fmt.Errorf("ask %s about a pass of healing: %w", c, healError(err))
+		return HealNews{}, fmt.Errorf("ask %s about a healing scan: %w", c, healError(err))
 	}
 	// Of a pass that it does not know, it says that it has finished.
 	if told.Summary == "" || told.StartTime.IsZero() && told.Summary == finished {
-		return HealNews{}, fmt.Errorf("ask %s about a pass of healing: %w", c, ErrForgotten)
+		return HealNews{}, fmt.Errorf("ask %s about a healing scan: %w", c, ErrForgotten)
 	}
 	return told.news(), nil
 }

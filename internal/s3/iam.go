@@ -72,7 +72,7 @@ func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
 type PartialIAMError struct{ Lacks []string }
 
 func (e *PartialIAMError) Error() string {
-	return fmt.Sprintf("the export ends early, without %s; see the server's log, and try again", strings.Join(e.Lacks, ", "))
+	return fmt.Sprintf("the export ends early, without %s; see the server's log, and retry", strings.Join(e.Lacks, ", "))
 }
 
 // ReadIAM reads what a server exports: a zip archive of JSON files, one for each kind,

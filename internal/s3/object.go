@@ -183,7 +183,7 @@ func (c *Client) SetAside(ctx context.Context, bucket string, v Version, to stri
 	case v.DeleteMarker:
 		return nil
 	case len(name) > MaxKey:
-		return failed("set aside object", bucket, v.Key, refused{minio.ErrorResponse{Message: "its key is too long for that"}})
+		return failed("set aside object", bucket, v.Key, refused{minio.ErrorResponse{Message: "its key is too long"}})
 	}
 	has, err := c.Describe(ctx, bucket, v)
 	if err != nil {

@@ -29,14 +29,14 @@ type Server struct {
 func (c *Client) Server(ctx context.Context) (Server, error) {
 	answer, err := c.request(ctx, http.MethodGet, admin+"/info", "", nil)
 	if err != nil {
-		return Server{}, fmt.Errorf("ask %s for its version and room: %w", c, explain(err))
+		return Server{}, fmt.Errorf("ask %s for its version and free space: %w", c, explain(err))
 	}
 	var told info
 	if err := json.Unmarshal(answer, &told); err != nil {
-		return Server{}, fmt.Errorf("read what %s says of itself: %w", c, err)
+		return Server{}, fmt.Errorf("read the version and free space of %s: %w", c, err)
 	}
 	if len(told.Servers) == 0 {
-		return Server{}, fmt.Errorf("%s names no server", c)
+		return Server{}, fmt.Errorf("ask %s for its version and free space: the answer has no server", c)
 	}
 	return told.server(), nil
 }

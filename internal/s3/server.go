@@ -9,23 +9,23 @@ import (
 	"strconv"
 )
 
-// admin is where the administrator's API is.
+// admin is the path of the administrator's API.
 const admin = "/minio/admin/v3"
 
-// Server is what a store says of the machines it runs on.
+// Server is what a store reports about its servers.
 type Server struct {
-	// Version is that of one of them.
+	// Version is the version of one of them.
 	Version string
-	// Deployment is the id that the store was given when it was made, and that it keeps with
-	// its data: another one is of a store with other data.
+	// Deployment is the id that the store got when it was created, and keeps with its data: a store
+	// with another id has other data.
 	Deployment string
-	// Parity is how many drives of a set hold redundancy.
+	// Parity is how many drives of a set store parity.
 	Parity int
-	// Drives are those of the store, also such as are away.
+	// Drives are all drives of the store, including unavailable ones.
 	Drives []Drive
 }
 
-// Server asks the store for its version and room.
+// Server asks the store for its version and drives.
 func (c *Client) Server(ctx context.Context) (Server, error) {
 	answer, err := c.request(ctx, http.MethodGet, admin+"/info", "", nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Client) Server(ctx context.Context) (Server, error) {
 	return told.server(), nil
 }
 
-// info is the part of the answer that is of interest.
+// info is the part of the answer that EKCO reads.
 type info struct {
 	DeploymentID string
 	Backend      struct{ StandardSCParity int }
@@ -84,7 +84,7 @@ func (d drive) drive(server string) Drive {
 	return told
 }
 
-// host is that of a URL, empty if it has none.
+// host returns the host of a URL, empty if it has none.
 func host(endpoint string) string {
 	at, err := url.Parse(endpoint)
 	if err != nil {
@@ -93,7 +93,7 @@ func host(endpoint string) string {
 	return at.Hostname()
 }
 
-// number is a header's value as a number, 0 if it has none.
+// number returns a header's value as a number, 0 if it is none.
 func number(header http.Header, name string) int {
 	n, err := strconv.Atoi(header.Get(name))
 	if err != nil {

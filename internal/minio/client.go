@@ -138,35 +138,35 @@ func found[V any](ctx context.Context, c *Client, ref kube.Ref) (read V, exists 
 
 // Read implements [API].
 func (c *Client) Read(ctx context.Context) (journal.MinioFacts, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	return seen.facts, err
 }
 
-// view is what EKCO reads at once, including what changes too often to be a fact.
-type view struct {
+// snapshot is what EKCO reads at once, including what changes too often to be a fact.
+type snapshot struct {
 	facts  journal.MinioFacts
 	status status
 	pods   []pod
 }
 
-func (c *Client) look(ctx context.Context) (view, error) {
+func (c *Client) snapshot(ctx context.Context) (snapshot, error) {
 	set, err := get[statefulSet](ctx, c, StatefulSetRef(c.namespace))
 	if err != nil {
-		return view{}, err
+		return snapshot{}, err
 	}
 	facts, err := set.facts()
 	if err != nil {
-		return view{}, fmt.Errorf("read %s: %w", StatefulSetRef(c.namespace), err)
+		return snapshot{}, fmt.Errorf("read %s: %w", StatefulSetRef(c.namespace), err)
 	}
-	seen := view{facts: facts, status: set.Status}
+	seen := snapshot{facts: facts, status: set.Status}
 	if seen.facts.Deployment, err = c.Deployment(ctx); err != nil {
-		return view{}, err
+		return snapshot{}, err
 	}
 	if seen.facts.Service, err = c.service(ctx); err != nil {
-		return view{}, err
+		return snapshot{}, err
 	}
 	if seen.pods, err = c.pods(ctx, max(facts.Replicas, facts.Desired)); err != nil {
-		return view{}, err
+		return snapshot{}, err
 	}
 	for _, pod := range seen.pods {
 		seen.facts.Pods = append(seen.facts.Pods, pod.facts())

@@ -102,7 +102,7 @@ func (h HTTP) Health(ctx context.Context, address string, question Question) (An
 
 // Healthy implements [API].
 func (c *Client) Healthy(ctx context.Context) error {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return err
 	}

@@ -63,10 +63,10 @@ type pass struct {
 	seen   *seen
 	passed Passed
 	drives int
-	// last is the index of the last item. With unsure set, items after it may have been lost.
-	last   int64
-	unsure bool
-	lacks  lacks
+	// last is the index of the last item. With mayMissItems set, items after it may have been lost.
+	last         int64
+	mayMissItems bool
+	lacks        lacks
 }
 
 // Run scans and returns the progress. An error has a method Key that names its cause. Without an
@@ -78,15 +78,15 @@ func (p Pass) Run(ctx context.Context) (Passed, error) {
 }
 
 func (p *pass) run(ctx context.Context) (err error) {
-	if err := p.works(ctx); err != nil {
+	if err := p.checkDrives(ctx); err != nil {
 		return err
 	}
 	buckets, err := p.By.Buckets(ctx)
 	if err != nil {
-		return asked(err)
+		return explain(err)
 	}
 	if p.begun, err = p.At.BeginHeal(ctx); err != nil {
-		return asked(err)
+		return explain(err)
 	}
 	if err := p.Began(p.begun.Token); err != nil {
 		return err
@@ -94,20 +94,20 @@ func (p *pass) run(ctx context.Context) (err error) {
 	if err := p.follow(ctx); err != nil {
 		return err
 	}
-	if err := p.lasts(ctx); err != nil {
+	if err := p.checkEnded(ctx); err != nil {
 		return err
 	}
-	if err := p.covers(ctx, buckets); err != nil {
+	if err := p.checkListed(ctx, buckets); err != nil {
 		return err
 	}
 	return p.lacks.err(p.passed)
 }
 
-// works returns an error unless all drives work.
-func (p *pass) works(ctx context.Context) error {
+// checkDrives returns an error unless all drives work.
+func (p *pass) checkDrives(ctx context.Context) error {
 	server, err := p.At.Server(ctx)
 	if err != nil {
-		return asked(err)
+		return explain(err)
 	}
 	for _, drive := range server.Drives {
 		if !drive.Works {
@@ -128,17 +128,17 @@ func (p *pass) follow(ctx context.Context) error {
 			return err
 		}
 		for _, item := range news.Items {
-			if p.unsure = false; item.Index != p.last+1 {
-				return errItemsLost
+			if p.mayMissItems = false; item.Index != p.last+1 {
+				return errAnswerLost
 			}
 			p.last = item.Index
-			p.take(item)
+			p.count(item)
 		}
 		switch {
 		case news.Failed != "":
 			return &UnprovenError{"failed", "MinIO did not check all objects: " + news.Failed}
-		case news.Ended && p.unsure:
-			return errItemsLost
+		case news.Ended && p.mayMissItems:
+			return errAnswerLost
 		}
 		if err := p.Progress(p.passed); err != nil || news.Ended {
 			return err
@@ -149,7 +149,7 @@ func (p *pass) follow(ctx context.Context) error {
 	}
 }
 
-var errItemsLost = &UnprovenError{"lost", "an answer was lost in which MinIO reported what it had checked"}
+var errAnswerLost = &UnprovenError{"lost", "an answer was lost in which MinIO reported what it had checked"}
 
 // ask asks until there is an answer. If a question or its answer is lost, items may be lost with
 // it.
@@ -157,17 +157,17 @@ func (p *pass) ask(ctx context.Context) (s3.HealNews, error) {
 	for began := time.Now(); ; {
 		news, err := p.At.HealNews(ctx, p.begun.Token)
 		if err == nil || final(err) || time.Since(began) >= askFor || ctx.Err() != nil {
-			return news, asked(err)
+			return news, explain(err)
 		}
-		p.unsure = true
+		p.mayMissItems = true
 		if err := pause(ctx, askEvery); err != nil {
 			return s3.HealNews{}, err
 		}
 	}
 }
 
-// lasts returns an error unless the server still knows the scan, as ended.
-func (p *pass) lasts(ctx context.Context) error {
+// checkEnded returns an error unless the server still knows the scan, as ended.
+func (p *pass) checkEnded(ctx context.Context) error {
 	if err := pause(ctx, confirmTime); err != nil {
 		return err
 	}
@@ -181,8 +181,8 @@ func (p *pass) lasts(ctx context.Context) error {
 	return nil
 }
 
-// take counts an item.
-func (p *pass) take(item s3.HealItem) {
+// count counts an item.
+func (p *pass) count(item s3.HealItem) {
 	p.passed.Items++
 	if gone(item) {
 		return // if it exists after all, it is listed, and counts as unseen
@@ -206,12 +206,12 @@ func gone(item s3.HealItem) bool {
 	return item.Detail != "" && !has && (len(item.After) > 0 || item.Of == 0)
 }
 
-// covers returns an error unless everything that another server lists, and that existed before the
+// checkListed returns an error unless everything that another server lists, and that existed before the
 // scan, was scanned.
-func (p *pass) covers(ctx context.Context, before []string) error {
+func (p *pass) checkListed(ctx context.Context, before []string) error {
 	buckets, err := p.By.Buckets(ctx)
 	if err != nil {
-		return asked(err)
+		return explain(err)
 	}
 	example := ""
 	unseen := func(what string) {
@@ -232,7 +232,7 @@ func (p *pass) covers(ctx context.Context, before []string) error {
 			switch {
 			case errors.Is(err, s3.ErrGone):
 			case err != nil:
-				return asked(err)
+				return explain(err)
 			case v.Modified.Before(since) && !p.seen.has(s3.HealedObject, bucket, v.Key, v.ID):
 				unseen(named(bucket, v.Key, v.ID))
 			}
@@ -252,8 +252,8 @@ type lacks struct {
 	example string
 }
 
-// mostDrives is how many drives are counted separately.
-const mostDrives = 64
+// maxDrives is how many drives are counted separately.
+const maxDrives = 64
 
 // judge reports whether a drive has no part of an item, and counts it.
 func (l *lacks) judge(item s3.HealItem, of int) bool {
@@ -270,7 +270,7 @@ func (l *lacks) judge(item s3.HealItem, of int) bool {
 		drives = []string{"a drive that MinIO does not name"}
 	}
 	for _, drive := range drives {
-		if _, known := l.of[drive]; known || len(l.of) < mostDrives {
+		if _, known := l.of[drive]; known || len(l.of) < maxDrives {
 			l.of[drive]++
 		}
 	}
@@ -352,32 +352,32 @@ func final(err error) bool {
 	return errors.Is(err, s3.ErrForgotten) || errors.Is(err, s3.ErrDenied) || errors.Is(err, s3.ErrNotOffered)
 }
 
-// asked explains an error of a server.
-func asked(err error) error {
+// explain explains an error of a server.
+func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, s3.ErrDenied):
-		return &askedError{"credentials", "MinIO does not accept the credentials of Secret minio-credentials, which EKCO needs to check that all drives have all objects; correct them, or restart the replicas with them", err}
+		return &explainedError{"credentials", "MinIO does not accept the credentials of Secret minio-credentials, which EKCO needs to check that all drives have all objects; correct them, or restart the replicas with them", err}
 	case errors.Is(err, s3.ErrHealing):
-		return &askedError{"another", "another client runs a check of all objects, such as mc admin heal, and EKCO waits for it: " + err.Error() + "; it ends automatically, within a day even if that client has ended", err}
+		return &explainedError{"another", "another client runs a check of all objects, such as mc admin heal, and EKCO waits for it: " + err.Error() + "; it ends automatically, within a day even if that client has ended", err}
 	case errors.Is(err, s3.ErrForgotten):
-		return &askedError{"forgotten", "MinIO no longer knows the check of all objects: the replica was restarted, or another client stopped the check", err}
+		return &explainedError{"forgotten", "MinIO no longer knows the check of all objects: the replica was restarted, or another client stopped the check", err}
 	}
-	return &askedError{"answer", fmt.Sprintf("cannot check that all drives have all objects: %v", err), err}
+	return &explainedError{"answer", fmt.Sprintf("cannot check that all drives have all objects: %v", err), err}
 }
 
-// askedError is an error with its explanation.
-type askedError struct {
+// explainedError is an error with its explanation.
+type explainedError struct {
 	key, text string
 	error
 }
 
 // Error implements error.
-func (e *askedError) Error() string { return e.text }
+func (e *explainedError) Error() string { return e.text }
 
 // Key names the cause.
-func (e *askedError) Key() string { return e.key }
+func (e *explainedError) Key() string { return e.key }
 
 // Unwrap returns the original error.
-func (e *askedError) Unwrap() error { return e.error }
+func (e *explainedError) Unwrap() error { return e.error }

@@ -150,7 +150,7 @@ func (p pod) unready() string {
 
 // Unready implements [API].
 func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return journal.MinioFacts{}, "", err
 	}
@@ -178,7 +178,7 @@ func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error
 
 // UnreadyReplica implements [API].
 func (c *Client) UnreadyReplica(ctx context.Context, name string) (journal.MinioFacts, string, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return journal.MinioFacts{}, "", err
 	}

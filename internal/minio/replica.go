@@ -27,7 +27,7 @@ type Running struct {
 
 // Running implements [API].
 func (c *Client) Running(ctx context.Context) ([]Running, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (p pod) life() string {
 
 // Ask implements [API].
 func (c *Client) Ask(ctx context.Context, question Question) []Said {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return []Said{{Pod: App, Err: err}}
 	}
@@ -60,7 +60,7 @@ func (c *Client) Ask(ctx context.Context, question Question) []Said {
 
 // Observe implements [API].
 func (c *Client) Observe(ctx context.Context) (journal.MinioFacts, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return journal.MinioFacts{}, err
 	}

@@ -203,7 +203,7 @@ func (p pod) single() SinglePod {
 
 // Targets implements [API].
 func (c *Client) Targets(ctx context.Context) ([]string, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -70,9 +70,9 @@ func replicasOf(asked *int) int {
 	return *asked
 }
 
-// mostReplicas is how many replicas EKCO supports: it reads them one by one. A higher number is a
+// maxReplicas is how many replicas EKCO supports: it reads them one by one. A higher number is a
 // mistake.
-const mostReplicas = 64
+const maxReplicas = 64
 
 // facts returns an error that is kube.ErrNotFound if the annotation is missing: EKCO does not
 // manage such a StatefulSet.
@@ -85,17 +85,17 @@ func (s statefulSet) facts() (journal.MinioFacts, error) {
 	if err != nil || desired < 0 {
 		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; set it to the number of replicas that MinIO should have", desiredScale, text)
 	}
-	if desired > mostReplicas {
-		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q, but EKCO supports at most %d replicas; lower it", desiredScale, text, mostReplicas)
+	if desired > maxReplicas {
+		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q, but EKCO supports at most %d replicas; lower it", desiredScale, text, maxReplicas)
 	}
-	if s.replicas() > mostReplicas {
-		return journal.MinioFacts{}, fmt.Errorf("it has %d replicas, but EKCO supports at most %d; lower the number", s.replicas(), mostReplicas)
+	if s.replicas() > maxReplicas {
+		return journal.MinioFacts{}, fmt.Errorf("it has %d replicas, but EKCO supports at most %d; lower the number", s.replicas(), maxReplicas)
 	}
 	return journal.MinioFacts{UID: s.Metadata.UID, Generation: s.Metadata.Generation, Replicas: s.replicas(), Desired: desired}, nil
 }
 
 // lacks says what is missing until all replicas are ready, or returns "".
-func (v view) lacks() string {
+func (v snapshot) lacks() string {
 	switch {
 	case v.status.ObservedGeneration < v.facts.Generation:
 		return "the controller of StatefulSets has not seen the change yet"

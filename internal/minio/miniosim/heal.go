@@ -259,7 +259,7 @@ func (m *MinIO) StopPasses() {
 func (m *MinIO) BusyWithPasses(busy bool) {
 	m.with(func(d *drives) {
 		clear(d.passes)
-		for i := range most {
+		for i := range maxReplicas {
 			if busy {
 				d.passes[minio.PodRef(Namespace, i).Name] = &healing{token: "another's"}
 			}

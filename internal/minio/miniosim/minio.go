@@ -146,7 +146,7 @@ func (m *MinIO) Reconcile() {
 		return
 	}
 	replicas := int(set["spec"].(map[string]any)["replicas"].(float64))
-	for i := range most {
+	for i := range maxReplicas {
 		m.end(i)
 		if i < replicas && m.Object(minio.PodRef(Namespace, i)) == nil {
 			m.start(i, replicas)
@@ -246,13 +246,13 @@ func (m *MinIO) emptiest(replicas int) (best string) {
 	return best
 }
 
-// most is the maximum number of replicas.
-const most = 8
+// maxReplicas is the maximum number of replicas.
+const maxReplicas = 8
 
 // running returns the nodes of the running replicas, by name.
 func (m *MinIO) running() map[string]string {
 	running := map[string]string{}
-	for i := range most {
+	for i := range maxReplicas {
 		node := ""
 		m.Look(minio.PodRef(Namespace, i), func(pod map[string]any) {
 			if pod != nil && pod["status"].(map[string]any)["phase"] == "Running" && !ends(pod) {

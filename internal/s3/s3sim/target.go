@@ -81,8 +81,8 @@ func (s *Store) Put(ctx context.Context, name string, v s3.Version, old *s3.Vers
 	})
 }
 
-// put stores a version, unless its ETag is given and one of that id has it, or it would replace another one than the
-// old. It expects mu to be held.
+// put stores a version, unless its ETag is given and the version with that id has it, or unless it
+// would replace another version than old. It expects mu to be held.
 func (s *Store) put(name string, one stored, old *s3.Version, given bool) (bool, error) {
 	there, err := s.version(name, one.Version)
 	exists := err == nil
@@ -116,7 +116,7 @@ func (s *Store) Begin(ctx context.Context, name string, v s3.Version) (upload st
 	return upload, err
 }
 
-// Uploads is how many uploads are neither complete nor aborted.
+// Uploads returns how many uploads are neither complete nor aborted.
 func (s *Store) Uploads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,9 +33,9 @@ func stored(header string) bool {
 	return strings.HasPrefix(header, "X-Amz-Meta-") || strings.HasPrefix(header, "X-Minio-Meta-")
 }
 
-// listed returns the attributes from a listing, nil if the listing changed or left out some of
+// listedAttributes returns the attributes from a listing, nil if the listing changed or left out some of
 // them.
-func listed(object *minio.ObjectInfo) *Attributes {
+func listedAttributes(object *minio.ObjectInfo) *Attributes {
 	headers := make(map[string]string, len(object.UserMetadata))
 	for name, value := range object.UserMetadata {
 		// The server replaced a character that XML cannot represent.

@@ -142,18 +142,18 @@ func serverTime(header http.Header) (time.Time, error) {
 // returns ErrForgotten if the server does not know the scan.
 func (c *Client) HealNews(ctx context.Context, token string) (HealNews, error) {
 	answer, err := c.request(ctx, http.MethodPost, healPage, url.Values{"clientToken": {token}}.Encode(), nil)
-	var told healTold
+	var body healAnswerBody
 	if err == nil {
-		err = healAnswer(answer, &told)
+		err = healAnswer(answer, &body)
 	}
 	if err != nil {
 		return HealNews{}, fmt.Errorf("ask %s about a healing scan: %w", c, healError(err))
 	}
 	// The server reports a scan that it does not know as finished.
-	if told.Summary == "" || told.StartTime.IsZero() && told.Summary == finished {
+	if body.Summary == "" || body.StartTime.IsZero() && body.Summary == finished {
 		return HealNews{}, fmt.Errorf("ask %s about a healing scan: %w", c, ErrForgotten)
 	}
-	return told.news(), nil
+	return body.news(), nil
 }
 
 // The states of a scan that has ended.
@@ -162,8 +162,8 @@ const (
 	stopped  = "stopped"
 )
 
-// healTold is the part of the answer that EKCO reads.
-type healTold struct {
+// healAnswerBody is the part of the answer that EKCO reads.
+type healAnswerBody struct {
 	Summary, Detail string
 	StartTime       time.Time
 	Items           []healItem
@@ -179,23 +179,23 @@ type healItem struct {
 	}
 }
 
-func (t healTold) news() HealNews {
+func (t healAnswerBody) news() HealNews {
 	news := HealNews{Ended: t.Summary == finished || t.Summary == stopped, Items: make([]HealItem, len(t.Items))}
 	if t.Summary == stopped {
 		news.Failed = "the server gave up: " + t.Detail
 	}
-	for i, told := range t.Items {
+	for i, item := range t.Items {
 		one := HealItem{
-			Index: told.ResultID, Kind: told.Type, Bucket: told.Bucket, Key: told.Object, Version: told.VersionID,
-			Detail: told.Detail, Of: told.DiskCount,
+			Index: item.ResultID, Kind: item.Type, Bucket: item.Bucket, Key: item.Object, Version: item.VersionID,
+			Detail: item.Detail, Of: item.DiskCount,
 		}
 		if one.Version == "" && one.Kind == HealedObject {
 			one.Version = NullVersion
 		}
-		for _, drive := range told.Before.Drives {
+		for _, drive := range item.Before.Drives {
 			one.Before = append(one.Before, DriveState{drive.Endpoint, drive.State})
 		}
-		for _, drive := range told.After.Drives {
+		for _, drive := range item.After.Drives {
 			one.After = append(one.After, DriveState{drive.Endpoint, drive.State})
 		}
 		news.Items[i] = one

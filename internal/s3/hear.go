@@ -37,11 +37,11 @@ func (c *Client) Hear(ctx context.Context, heard func(Removal)) error {
 	}
 	defer response.Body.Close()
 	for events := json.NewDecoder(response.Body); ; {
-		var told struct{ Records []event }
-		if err := events.Decode(&told); err != nil {
+		var body struct{ Records []event }
+		if err := events.Decode(&body); err != nil {
 			return fmt.Errorf("listen to the events of %s: %w", c, err)
 		}
-		for _, e := range told.Records {
+		for _, e := range body.Records {
 			if removal, is := e.removal(); is {
 				heard(removal)
 			}

@@ -219,11 +219,11 @@ func (c *Client) setGroups(ctx context.Context, want *IAM) error {
 
 // removeIAM removes entries that are not wanted: the import removes nothing.
 func (c *Client) removeIAM(ctx context.Context, want, have *IAM, may func(name string) bool) error {
-	beyond := have.Beyond(want)
+	extra := have.Beyond(want)
 	for _, k := range iamKinds {
 		for _, name := range slices.Sorted(maps.Keys(have.entries[k.file])) {
 			entry, wanted := have.entries[k.file][name], want.entries[k.file][name]
-			if full := marked(k.kind+" "+name, entry); slices.Contains(beyond, full) && !may(full) {
+			if full := marked(k.kind+" "+name, entry); slices.Contains(extra, full) && !may(full) {
 				continue
 			}
 			var err error

@@ -10,9 +10,9 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// bare is how many objects are listed without attributes after the attributes of one of them made a
+// objectsWithoutAttributes is how many objects are listed without attributes after the attributes of one of them made a
 // listing unreadable.
-const bare = 1000
+const objectsWithoutAttributes = 1000
 
 // Buckets implements [Source].
 func (c *Client) Buckets(ctx context.Context) ([]string, error) {
@@ -34,13 +34,13 @@ func (c *Client) Versions(ctx context.Context, bucket, after string) iter.Seq2[V
 	return c.list(ctx, bucket, after, minio.ListObjectsOptions{})
 }
 
-// few is how many versions of an object are requested at once. The listing also has objects whose
+// versionsPageSize is how many versions of an object are requested at once. The listing also has objects whose
 // keys start with its key.
-const few = 20
+const versionsPageSize = 20
 
 // VersionsOf implements [Source].
 func (c *Client) VersionsOf(ctx context.Context, bucket, key string) (versions []Version, err error) {
-	for v, err := range c.list(ctx, bucket, "", minio.ListObjectsOptions{Prefix: key, MaxKeys: few}) {
+	for v, err := range c.list(ctx, bucket, "", minio.ListObjectsOptions{Prefix: key, MaxKeys: versionsPageSize}) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -92,7 +92,7 @@ func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes 
 		if object.Err != nil {
 			return object.Err
 		}
-		if !attributes && count >= bare && object.Key != l.current {
+		if !attributes && count >= objectsWithoutAttributes && object.Key != l.current {
 			return nil
 		}
 		count++
@@ -132,7 +132,7 @@ func toVersion(object *minio.ObjectInfo, attributes bool) Version {
 	if v.DeleteMarker {
 		v.Size, v.ETag = 0, ""
 	} else if attributes {
-		v.Attributes = listed(object)
+		v.Attributes = listedAttributes(object)
 	}
 	return v
 }

@@ -41,9 +41,9 @@ func (d Drive) fileSystem(machine string) string {
 	return fmt.Sprint(machine, " of ", d.Total)
 }
 
-// perVersion is about how many bytes a version takes on each drive besides its content, for a
+// bytesPerVersion is about how many bytes a version takes on each drive besides its content, for a
 // directory and a file.
-const perVersion = 8 << 10
+const bytesPerVersion = 8 << 10
 
 // Takes is how much of [Server.Room] so many versions with so many bytes of content need.
 func (s Server) Takes(versions, bytes int64) uint64 {
@@ -51,7 +51,7 @@ func (s Server) Takes(versions, bytes int64) uint64 {
 	for _, set := range s.sets() {
 		drives = max(drives, set.drives-s.Parity)
 	}
-	return uint64(max(bytes, 0)) + uint64(max(versions, 0))*perVersion*uint64(drives)
+	return uint64(max(bytes, 0)) + uint64(max(versions, 0))*bytesPerVersion*uint64(drives)
 }
 
 // Room is how many bytes of content fit if all drives fill evenly, and a fifth of each file system

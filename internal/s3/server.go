@@ -31,14 +31,14 @@ func (c *Client) Server(ctx context.Context) (Server, error) {
 	if err != nil {
 		return Server{}, fmt.Errorf("ask %s for its version and free space: %w", c, explain(err))
 	}
-	var told info
-	if err := json.Unmarshal(answer, &told); err != nil {
+	var body info
+	if err := json.Unmarshal(answer, &body); err != nil {
 		return Server{}, fmt.Errorf("read the version and free space of %s: %w", c, err)
 	}
-	if len(told.Servers) == 0 {
+	if len(body.Servers) == 0 {
 		return Server{}, fmt.Errorf("ask %s for its version and free space: the answer has no server", c)
 	}
-	return told.server(), nil
+	return body.server(), nil
 }
 
 // info is the part of the answer that EKCO reads.
@@ -71,17 +71,17 @@ func (i *info) server() Server {
 }
 
 func (d drive) drive(server string) Drive {
-	told := Drive{
+	one := Drive{
 		Host: host(d.Endpoint), Works: d.State == "ok", Set: [2]int{d.PoolIndex, d.SetIndex},
 		Total: d.TotalSpace, Free: d.AvailSpace,
 	}
-	if told.Host == "" {
-		told.Host = host("http://" + server)
+	if one.Host == "" {
+		one.Host = host("http://" + server)
 	}
 	if d.Major != 0 || d.Minor != 0 {
-		told.Device = fmt.Sprintf("%d:%d", d.Major, d.Minor)
+		one.Device = fmt.Sprintf("%d:%d", d.Major, d.Minor)
 	}
-	return told
+	return one
 }
 
 // host returns the host of a URL, empty if it has none.

@@ -8,23 +8,23 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// asMany is how many versions a store lists in about the time in which it lists a single object
+// listedPerRequest is how many versions a store lists in about the time in which it lists a single object
 // alone.
-const asMany = 50
+const listedPerRequest = 50
 
 // CompareAfter is [Compare] right after a sync pass, between stores that no other client has
 // changed since the pass started. What the pass left unchanged was equal. So CompareAfter compares
 // only what the pass changed, and the buckets with their settings. If the pass changed so much that
 // comparing everything is as fast, it compares everything. The report counts what was compared.
 func CompareAfter(ctx context.Context, source, target s3.Source, pass Result, options CompareOptions) (Report, error) {
-	if touched := pass.Touched; touched.Count > len(touched.Objects) || int64(touched.Count)*asMany > pass.Seen {
+	if touched := pass.Touched; touched.Count > len(touched.Objects) || int64(touched.Count)*listedPerRequest > pass.Seen {
 		return Compare(ctx, source, target, options)
 	}
 	c := newComparison(source, target, options)
 	if err := c.buckets(ctx, c.settings); err != nil {
 		return c.report, err
 	}
-	if err := eachOf(ctx, asking, slices.Values(pass.Touched.Objects), c.again); err != nil {
+	if err := eachOf(ctx, objectsAtOnce, slices.Values(pass.Touched.Objects), c.again); err != nil {
 		return c.report, err
 	}
 	err := c.chosen.check(ctx, source, target, &c.report)

@@ -14,19 +14,19 @@ import (
 // was written again. Versions that were last modified before since do not count, nor do buckets
 // without other versions then. A zero since counts everything.
 func Alone(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return p.has(v), nil })
+	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return p.has(v), nil })
 }
 
 // Written is [Alone] without delete markers, which lifecycle rules also create.
 func Written(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return v.DeleteMarker || p.has(v), nil })
+	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return v.DeleteMarker || p.has(v), nil })
 }
 
 // Foreign is [Alone] of a target, without copies of what the source has, whenever they were made:
 // an EKCO before this one copied without versions, times and most attributes, and a sync pass
 // corrects that. A version with more attributes than the one of the source is not a copy.
 func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, target, source, since, func(p *pair, v s3.Version) (bool, error) {
+	return namesMissing(ctx, target, source, since, func(p *pair, v s3.Version) (bool, error) {
 		if p.has(v) || !copyIn(p.target, v) {
 			return p.has(v), nil
 		}
@@ -40,9 +40,9 @@ func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Na
 	})
 }
 
-// beyond names what one store has and the other does not. Function has decides whether the other
+// namesMissing names what one store has and the other does not. Function has decides whether the other
 // has a version.
-func beyond(ctx context.Context, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error)) (Names, error) {
+func namesMissing(ctx context.Context, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error)) (Names, error) {
 	var found Names
 	ours, theirs, err := both(ctx, one, other)
 	if err != nil {
@@ -55,15 +55,15 @@ func beyond(ctx context.Context, one, other s3.Source, since time.Time, has func
 				found.add("bucket " + bucket)
 			}
 		}
-		if err := beyondIn(ctx, bucket, one, there, since, has, &found); err != nil {
+		if err := namesMissingIn(ctx, bucket, one, there, since, has, &found); err != nil {
 			return found, err
 		}
 	}
 	return found, nil
 }
 
-func beyondIn(ctx context.Context, bucket string, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error), found *Names) error {
-	for p, err := range pairs(ctx, one, other, bucket, "", listed) {
+func namesMissingIn(ctx context.Context, bucket string, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error), found *Names) error {
+	for p, err := range pairs(ctx, one, other, bucket, "", maxListedBytes) {
 		if err != nil {
 			return err
 		}

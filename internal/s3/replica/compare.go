@@ -72,7 +72,7 @@ type CompareOptions struct {
 // single versions only if a listing is incomplete.
 func Compare(ctx context.Context, source, target s3.Source, options CompareOptions) (Report, error) {
 	c := newComparison(source, target, options)
-	began := c.told
+	began := c.reportedAt
 	if err := c.buckets(ctx, c.bucket); err != nil {
 		return c.report, err
 	}
@@ -85,8 +85,8 @@ func Compare(ctx context.Context, source, target s3.Source, options CompareOptio
 const (
 	// bucketsAtOnce is how many buckets are listed at the same time.
 	bucketsAtOnce = 8
-	// asking is how many objects of a bucket are requested at the same time.
-	asking = 16
+	// objectsAtOnce is how many objects of a bucket are requested at the same time.
+	objectsAtOnce = 16
 )
 
 // comparison is a comparison in progress.
@@ -99,13 +99,13 @@ type comparison struct {
 	mu     sync.Mutex
 	report Report
 	chosen *sample
-	// told is the time of the last progress report.
-	told time.Time
+	// reportedAt is the time of the last progress report.
+	reportedAt time.Time
 }
 
 func newComparison(source, target s3.Source, options CompareOptions) *comparison {
 	return &comparison{
-		source: source, target: target, options: options, chosen: newSample(options.Sample), told: time.Now(),
+		source: source, target: target, options: options, chosen: newSample(options.Sample), reportedAt: time.Now(),
 		report: Report{Settings: make(map[string][]s3.SettingName)},
 	}
 }
@@ -155,13 +155,13 @@ func (c *comparison) settings(ctx context.Context, bucket string) error {
 // the same time.
 func (c *comparison) objects(ctx context.Context, bucket string) error {
 	var failed error
-	untold := func(yield func(pair) bool) {
-		for p, err := range pairs(ctx, c.source, c.target, bucket, "", listed/bucketsAtOnce) {
+	incomplete := func(yield func(pair) bool) {
+		for p, err := range pairs(ctx, c.source, c.target, bucket, "", maxListedBytes/bucketsAtOnce) {
 			switch {
 			case err != nil:
 				failed = err
 				return
-			case !p.told():
+			case !p.isComplete():
 				if !yield(p) {
 					return
 				}
@@ -172,7 +172,7 @@ func (c *comparison) objects(ctx context.Context, bucket string) error {
 			}
 		}
 	}
-	if err := eachOf(ctx, asking, untold, c.pair); err != nil {
+	if err := eachOf(ctx, objectsAtOnce, incomplete, c.pair); err != nil {
 		return err
 	}
 	return failed
@@ -204,8 +204,8 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 			c.chosen.offer(p.bucket, v)
 		}
 	}
-	if now := time.Now(); c.options.Progress != nil && now.Sub(c.told) >= time.Second {
-		c.told = now
+	if now := time.Now(); c.options.Progress != nil && now.Sub(c.reportedAt) >= time.Second {
+		c.reportedAt = now
 		c.options.Progress(c.report.Versions)
 	}
 	return nil

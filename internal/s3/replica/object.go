@@ -58,11 +58,11 @@ func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *roo
 }
 
 const (
-	// bare is about how many bytes a version takes without key and attributes.
-	bare = 256
-	// thick is how many bytes the attributes of all versions of an object may take. The attributes
+	// versionBytes is about how many bytes a version takes without key and attributes.
+	versionBytes = 256
+	// maxAttributeBytes is how many bytes the attributes of all versions of an object may take. The attributes
 	// after that are requested again when they are needed.
-	thick = 2 << 20
+	maxAttributeBytes = 2 << 20
 )
 
 // gathered are the versions of an object, which can be many.
@@ -75,7 +75,7 @@ type gathered struct {
 
 // add adds a version. Values equal to those of the version before are stored once.
 func (g *gathered) add(v s3.Version) {
-	g.size += bare
+	g.size += versionBytes
 	if len(g.versions) == 0 {
 		g.size += len(v.Key)
 	} else {
@@ -94,7 +94,7 @@ func (g *gathered) share(a *s3.Attributes) *s3.Attributes {
 		return g.versions[n-1].Attributes
 	}
 	size := sizeOf(a)
-	if g.attributes+size > thick {
+	if g.attributes+size > maxAttributeBytes {
 		return nil
 	}
 	g.attributes += size
@@ -110,7 +110,7 @@ func equal(a, b *s3.Attributes) bool {
 
 // sizeOf is about how many bytes attributes take.
 func sizeOf(a *s3.Attributes) int {
-	size := bare
+	size := versionBytes
 	for _, values := range []map[string]string{a.Headers, a.Tags} {
 		for name, value := range values {
 			size += len(name) + len(value) + 64

@@ -18,8 +18,8 @@ type pair struct {
 	release func()
 }
 
-// told reports whether the listings have everything to compare.
-func (p *pair) told() bool {
+// isComplete reports whether the listings have everything to compare.
+func (p *pair) isComplete() bool {
 	for _, versions := range [][]s3.Version{p.source, p.target} {
 		for i := range versions {
 			if versions[i].Attributes == nil && !versions[i].DeleteMarker {
@@ -30,9 +30,9 @@ func (p *pair) told() bool {
 	return true
 }
 
-// ahead is how many objects of a listing are read in advance: about one page of a server, so that
+// readAhead is how many objects of a listing are read in advance: about one page of a server, so that
 // the next page is requested while one is processed.
-const ahead = 1000
+const readAhead = 1000
 
 // pairs goes through the objects of a bucket on both sides, by key. target is nil if it does not
 // have the bucket. Versions that are listed and not released take at most that many bytes on each
@@ -46,7 +46,7 @@ func pairs(ctx context.Context, source, target s3.Source, bucket, after string, 
 			listing.Wait().Raise()
 		}()
 		list := func(store s3.Source) <-chan object {
-			objects := make(chan object, ahead)
+			objects := make(chan object, readAhead)
 			listing.Go(func() {
 				defer close(objects)
 				if store != nil {

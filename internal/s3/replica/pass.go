@@ -138,8 +138,8 @@ type job struct {
 	progress *progress
 }
 
-// listed is how many bytes the listed versions that are not done may take on each side.
-const listed = 8 << 20
+// maxListedBytes is how many bytes the listed versions that are not done may take on each side.
+const maxListedBytes = 8 << 20
 
 // buckets handles several buckets at the same time: small ones are mostly waiting for a listing.
 func (r *run) buckets(ctx context.Context, jobs []job) error {
@@ -167,8 +167,8 @@ func (r *run) buckets(ctx context.Context, jobs []job) error {
 func (r *run) begun(jobs []job, atOnce int) iter.Seq[job] {
 	return func(yield func(job) bool) {
 		for _, j := range jobs {
-			j.memory = listed / atOnce
-			j.progress = r.tracker.begin(j.bucket, newRoom(undone/atOnce))
+			j.memory = maxListedBytes / atOnce
+			j.progress = r.tracker.begin(j.bucket, newRoom(maxOpenBytes/atOnce))
 			if !yield(j) {
 				return
 			}
@@ -227,7 +227,7 @@ func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
 		}
 		t := task{pair: p, progress: j.progress, number: number, over: undone.Done}
 		// The workers do what needs requests, because that takes time.
-		if p.told() {
+		if p.isComplete() {
 			if err := r.look(ctx, &t); err != nil {
 				return err
 			}
@@ -291,7 +291,7 @@ func (r *run) finish(ctx context.Context, stop context.CancelCauseFunc, t task) 
 
 // do changes an object on the target, the oldest version first.
 func (r *run) do(ctx context.Context, t task) error {
-	if !t.told() {
+	if !t.isComplete() {
 		if err := r.look(ctx, &t); err != nil {
 			return err
 		}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// stretch is how many bytes of one version are read at most.
-	stretch = 8 << 20
-	// readers is how many versions are read at the same time.
-	readers = 16
+	// maxStretch is how many bytes of one version are read at most.
+	maxStretch = 8 << 20
+	// readersAtOnce is how many versions are read at the same time.
+	readersAtOnce = 16
 )
 
 // sample is a random sample of versions; each has the same probability.
@@ -55,7 +55,7 @@ func (s *sample) choose() []candidate {
 	left := s.bytes
 	var chosen []candidate
 	for _, one := range s.kept {
-		one.length = min(one.Size, stretch, left)
+		one.length = min(one.Size, maxStretch, left)
 		if one.length == 0 {
 			break
 		}
@@ -70,7 +70,7 @@ func (s *sample) choose() []candidate {
 func (s *sample) check(ctx context.Context, source, target s3.Source, report *Report) error {
 	var mu sync.Mutex
 	var errs []error
-	parallel.Each(readers, s.choose(), func(one candidate) {
+	parallel.Each(readersAtOnce, s.choose(), func(one candidate) {
 		aspects, err := one.differ(ctx, source, target)
 		mu.Lock()
 		defer mu.Unlock()

@@ -28,12 +28,12 @@ func (w Warning) String() string {
 	return fmt.Sprintf("the %s of bucket %s (%s) cannot be carried over: %s", w.Setting, w.Bucket, w.Mark, w.Reason)
 }
 
-// acting are the settings that are active during a copy: they remove or lock objects, or send
+// active are the settings that are active during a copy: they remove or lock objects, or send
 // notifications about them.
-var acting = []s3.SettingName{s3.Versioning, s3.ObjectLock, s3.Lifecycle, s3.Notification, s3.Quota}
+var active = []s3.SettingName{s3.Versioning, s3.ObjectLock, s3.Lifecycle, s3.Notification, s3.Quota}
 
 // Acts reports whether a setting is active, so that only [Settle] sets it.
-func Acts(name s3.SettingName) bool { return slices.Contains(acting, name) }
+func Acts(name s3.SettingName) bool { return slices.Contains(active, name) }
 
 // Prepare creates the buckets of the source on the target, with all settings that are not active.
 // If a bucket of the source has or had versioning, the target keeps versions. It may be called
@@ -53,7 +53,7 @@ func Settle(ctx context.Context, source s3.Source, target s3.Target) ([]Warning,
 // ActingOf returns the active settings of a bucket, which are not set before [Settle].
 func ActingOf(all s3.Settings) s3.Settings {
 	of := make(s3.Settings)
-	for _, name := range acting {
+	for _, name := range active {
 		if all[name] != "" && all[name] != s3.VersioningEnabled {
 			of[name] = all[name]
 		}
@@ -66,7 +66,7 @@ func ActingOf(all s3.Settings) s3.Settings {
 func SettleAs(ctx context.Context, target s3.Target, buckets map[string]s3.Settings) ([]Warning, error) {
 	return eachBucket(ctx, recorded{buckets: buckets}, target, func(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {
 		var names []s3.SettingName // in the order in which they can be set
-		for _, name := range acting {
+		for _, name := range active {
 			if want[name] != "" {
 				names = append(names, name)
 			}
@@ -132,7 +132,7 @@ func prepare(ctx context.Context, target s3.Target, bucket string, want s3.Setti
 	}
 	var quiet []s3.SettingName
 	for _, name := range s3.SettingNames() {
-		if !slices.Contains(acting, name) {
+		if !slices.Contains(active, name) {
 			quiet = append(quiet, name)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 type tracker struct {
 	options Options
 
-	mu   sync.Mutex
-	all  Result
-	told time.Time
+	mu         sync.Mutex
+	all        Result
+	reportedAt time.Time
 	// buckets are those in progress or waiting for earlier ones, in their order.
 	buckets []*progress
 	// passed counts objects since the last checkpoint, which was at the time at.
@@ -46,13 +46,13 @@ type place struct {
 	release func()
 }
 
-// undone is how many bytes the places after an unfinished object may take: of some ten thousand
+// maxOpenBytes is how many bytes the places after an unfinished object may take: of some ten thousand
 // objects.
-const undone = 8 << 20
+const maxOpenBytes = 8 << 20
 
 func newTracker(options Options) *tracker {
 	now := time.Now()
-	return &tracker{options: options, told: now, at: now}
+	return &tracker{options: options, reportedAt: now, at: now}
 }
 
 // begin registers a bucket after those before it.
@@ -67,7 +67,7 @@ func (t *tracker) begin(bucket string, room *room) *progress {
 // found registers an object and returns its number. It waits while too many objects follow an
 // unfinished one.
 func (t *tracker) found(ctx context.Context, b *progress, p pair) (number int, err error) {
-	release, ok := b.room.take(ctx, bare+len(p.key))
+	release, ok := b.room.take(ctx, versionBytes+len(p.key))
 	if !ok {
 		return 0, ctx.Err()
 	}
@@ -100,8 +100,8 @@ func (t *tracker) done(b *progress, number int) error {
 		b.open, b.first = b.open[1:], b.first+1
 	}
 	now := time.Now()
-	if now.Sub(t.told) >= time.Second {
-		t.told = now
+	if now.Sub(t.reportedAt) >= time.Second {
+		t.reportedAt = now
 		t.options.Progress(t.all.Progress)
 	}
 	if !moved || t.buckets[0] != b || t.passed < t.options.CheckpointObjects && now.Sub(t.at) < t.options.CheckpointEvery {

@@ -200,7 +200,7 @@ func (s *Store) Remove(ctx context.Context, name string, v s3.Version) error {
 	})
 }
 
-// SetAside stores a copy of a version in another bucket.
+// SetAside copies a version in another bucket.
 func (s *Store) SetAside(ctx context.Context, name string, v s3.Version, to string) error {
 	return s.do(ctx, "set-aside "+name+"/"+v.Key, func() (bool, error) {
 		if s.buckets[to] == nil {
@@ -223,7 +223,7 @@ func (s *Store) SetAside(ctx context.Context, name string, v s3.Version, to stri
 	})
 }
 
-// refusal is a request that is refused for what it is.
+// refusal is the error of a request that the server would refuse again.
 type refusal string
 
 // Error and Reason implement [s3.Refusal].

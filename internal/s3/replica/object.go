@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// object is an object as one side lists it, or why there is no more.
+// object is an object as one side lists it, or the error that ends the listing.
 type object struct {
 	versions []s3.Version
 	release  func()
@@ -23,7 +23,7 @@ func (o object) key() string {
 	return o.versions[0].Key
 }
 
-// group sends the objects of a list of versions, each when there is room for it.
+// group sends the objects of a list of versions, each when there is space for it.
 func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
 	send := func(o object) bool {
 		select {
@@ -58,24 +58,24 @@ func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *roo
 }
 
 const (
-	// bare is about how many bytes a version takes without key and attributes.
-	bare = 256
-	// thick is how many bytes the attributes of all versions of an object may take.
-	// What comes after is asked for again when it is needed.
-	thick = 2 << 20
+	// versionBytes is about how many bytes a version takes without key and attributes.
+	versionBytes = 256
+	// maxAttributeBytes is how many bytes the attributes of all versions of an object may take. The attributes
+	// after that are requested again when they are needed.
+	maxAttributeBytes = 2 << 20
 )
 
-// gathered is the versions of an object, of which there can be many.
+// gathered are the versions of an object, which can be many.
 type gathered struct {
 	versions []s3.Version
 	size     int
-	// attributes is the part of the size that attributes take.
+	// attributes is how many bytes of the size attributes take.
 	attributes int
 }
 
-// add adds a version. What it has in common with the one before is kept once.
+// add adds a version. Values equal to those of the version before are stored once.
 func (g *gathered) add(v s3.Version) {
-	g.size += bare
+	g.size += versionBytes
 	if len(g.versions) == 0 {
 		g.size += len(v.Key)
 	} else {
@@ -87,13 +87,14 @@ func (g *gathered) add(v s3.Version) {
 	g.versions = append(g.versions, v)
 }
 
-// share returns the same attributes, or nil where there is no room for them.
+// share returns the attributes, shared with the version before if equal, or nil if there is no
+// space for them.
 func (g *gathered) share(a *s3.Attributes) *s3.Attributes {
 	if n := len(g.versions); n > 0 && g.versions[n-1].Attributes != nil && equal(g.versions[n-1].Attributes, a) {
 		return g.versions[n-1].Attributes
 	}
 	size := sizeOf(a)
-	if g.attributes+size > thick {
+	if g.attributes+size > maxAttributeBytes {
 		return nil
 	}
 	g.attributes += size
@@ -109,7 +110,7 @@ func equal(a, b *s3.Attributes) bool {
 
 // sizeOf is about how many bytes attributes take.
 func sizeOf(a *s3.Attributes) int {
-	size := bare
+	size := versionBytes
 	for _, values := range []map[string]string{a.Headers, a.Tags} {
 		for name, value := range values {
 			size += len(name) + len(value) + 64

@@ -52,7 +52,7 @@ const (
 func proven(step actions.StepContext) (actions.Proof, error) {
 	found, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
 	return actions.Proof{
-		Done: !found.At.IsZero(), Missing: "all data is not known to be on all drives of MinIO",
+		Done: !found.At.IsZero(), Missing: "EKCO has not verified that all drives of MinIO have all data",
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
@@ -94,11 +94,11 @@ func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journa
 		return journal.MinioLooked{}, err
 	}
 	if len(running) < max(live.Replicas, 2) {
-		return journal.MinioLooked{}, &minio.UnprovenError{About: "running", Reason: fmt.Sprintf("%d of %d replicas run: whether all drives have all objects is looked at when all do", len(running), live.Replicas)}
+		return journal.MinioLooked{}, &minio.UnprovenError{About: "running", Reason: fmt.Sprintf("%d of %d replicas run; EKCO checks the drives when all run", len(running), live.Replicas)}
 	}
 	with, err := c.api.Credentials(ctx)
 	if err != nil {
-		return journal.MinioLooked{}, fmt.Errorf("EKCO has MinIO look whether all drives have all objects, with the credentials of Secret minio-credentials: %w", err)
+		return journal.MinioLooked{}, fmt.Errorf("check that all drives have all objects, with the credentials of Secret minio-credentials: %w", err)
 	}
 	if err := c.drain(ctx, n, running, with); err != nil {
 		return journal.MinioLooked{}, err
@@ -159,11 +159,11 @@ func (c *copies) unchanged(ctx context.Context, found journal.MinioLooked) error
 	now := lives(running)
 	for _, name := range slices.Sorted(maps.Keys(found.Lives)) {
 		if now[name] != found.Lives[name] {
-			return &minio.UnprovenError{About: "started", Reason: fmt.Sprintf("%s was restarted, or ended, since it was looked whether all drives have all objects", name)}
+			return &minio.UnprovenError{About: "started", Reason: fmt.Sprintf("%s was restarted, or ended, after the check that all drives have all objects", name)}
 		}
 	}
 	if len(now) != len(found.Lives) {
-		return &minio.UnprovenError{About: "started", Reason: "another replica runs since it was looked whether all drives have all objects"}
+		return &minio.UnprovenError{About: "started", Reason: "another replica was started after the check that all drives have all objects"}
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func rests(record journal.ActionRecord, step string, first time.Duration) action
 	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, rest) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; it is looked again at %s", found.Lacks, words.Stamp(found.Since.Add(rest)))).About(found.Key)
+	return actions.Hold(fmt.Sprintf("%s; EKCO checks again at %s", found.Lacks, words.Stamp(found.Since.Add(rest)))).About(found.Key)
 }
 
 // passNoter notes how far a pass is.
@@ -282,7 +282,7 @@ func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actio
 	case record.PastNoReturn:
 		return actions.Pass() // who deletes the pod looks again where that is needed
 	case !looks:
-		return actions.Abandon("an earlier EKCO planned it, which did not look whether all data is on all drives of MinIO").About("unlooked")
+		return actions.Abandon("an earlier EKCO planned it without the check that all drives have all data").About("unlooked")
 	case !step.Done():
 		return c.rests(record, journal.StepLookBeforeMinio)
 	}
@@ -291,13 +291,13 @@ func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actio
 		err = c.unchanged(ctx, found)
 	}
 	if _, changed := errors.AsType[*minio.UnprovenError](err); changed {
-		return actions.Abandon(err.Error() + "; it begins anew").About("started")
+		return actions.Abandon(err.Error() + "; EKCO starts the move again").About("started")
 	}
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case !within(found.At, lookedWithin):
-		return actions.Abandon(fmt.Sprintf("since MinIO looked whether all data is on all drives, more than %s have passed; it begins anew", lookedWithin)).About("stale")
+		return actions.Abandon(fmt.Sprintf("more than %s have passed since the check that all drives have all data; EKCO starts the move again", lookedWithin)).About("stale")
 	}
 	return actions.Pass()
 }

@@ -101,7 +101,7 @@ func TestAReplicaIsBackOnlyOnceNoDriveLacksAnything(t *testing.T) {
 		s.FillEarly(7)
 		s.Spoil(3)
 		r := s.start()
-		s.comes(journal.StepLookAfterMinio, MinioReplicaBack, `of 3 objects a part is lacking that MinIO could not restore: 3 on ha-minio-0 (missing); one is "data/object-0"; it is looked again at `)
+		s.comes(journal.StepLookAfterMinio, MinioReplicaBack, `of 3 objects a part is lacking that MinIO could not restore: 3 on ha-minio-0 (missing); one is "data/object-0"; EKCO checks again at `)
 		s.Pass(time.Hour)
 		s.held(journal.StepLookAfterMinio, MinioReplicaBack, "of 3 objects")
 		events := len(s.Events())
@@ -350,7 +350,7 @@ func TestALookThatIsOldCountsNoMore(t *testing.T) {
 		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "ha-minio-3: ask MinIO")
 		s.Silence(3, false)
 		r.End()
-		if len(s.took()) != 0 || !strings.Contains(s.last(), `"abandoned"`) || !strings.Contains(s.last(), "have passed; it begins anew") {
+		if len(s.took()) != 0 || !strings.Contains(s.last(), `"abandoned"`) || !strings.Contains(s.last(), "more than 30m0s have passed") {
 			t.Errorf("deleted were %q: %s", s.took(), s.last())
 		}
 	})

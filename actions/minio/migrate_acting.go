@@ -51,14 +51,14 @@ func sizeOf(of map[string]map[string]string) int {
 // untold says for people what a switch that cannot ask the single MinIO does not set. A record
 // without any, and be it an empty list, is of an EKCO that did not keep them.
 func untold(caught journal.MinioCaughtUp) string {
-	const settings = ", lifecycle, notification, quota, default retention and suspended versioning"
+	const settings = ", you must set lifecycle, notification, quota, default retention and suspended versioning"
 	switch {
 	case caught.Acting == nil:
-		return settings + " are to be set on ha-minio by hand: what they were is not on record"
+		return settings + " on ha-minio by hand, since EKCO has no record of them"
 	case caught.Untold == 0:
 		return ""
 	}
-	return fmt.Sprintf("%s of %s, which are too long to be kept here, are to be set on ha-minio by hand", settings, words.Count(caught.Untold, "bucket"))
+	return fmt.Sprintf("%s of %s on ha-minio by hand, since they are too long to record", settings, words.Count(caught.Untold, "bucket"))
 }
 
 // settleUnread is [attempt.settle] where the single MinIO cannot be asked: it sets what that

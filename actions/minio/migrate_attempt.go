@@ -53,9 +53,9 @@ var (
 	errInterrupted = errors.New("the switch was interrupted")
 	// errElsewhere is what it comes to where the Service leads to the highly available MinIO,
 	// in which something may be lacking.
-	errElsewhere = errors.New("somebody else had Service minio select ha-minio")
+	errElsewhere = errors.New("Service minio was changed to select ha-minio, not by EKCO")
 	// errTouched is what it comes to where that may have been so for a while.
-	errTouched = errors.New("somebody else changed where Service minio leads")
+	errTouched = errors.New("the selector of Service minio was changed, not by EKCO")
 )
 
 // caught is forward with a panic as its error: also then the Service goes back.
@@ -98,7 +98,7 @@ func (a *attempt) forward(ctx context.Context) error {
 	case err != nil:
 		return err
 	case leads != journal.MinioServiceDisabled:
-		return fmt.Errorf("somebody else has Service minio select %s", leads)
+		return fmt.Errorf("Service minio was changed to select %s, not by EKCO", leads)
 	case a.state.Away != "" && version != a.state.Away:
 		return errTouched
 	}
@@ -120,7 +120,7 @@ func (a *attempt) bound() time.Duration { return limits * a.limit(a.versions, a.
 type outageError struct{ since time.Time }
 
 func (e outageError) Error() string {
-	return "the switch was interrupted while Service minio selected no pods, which it did since " + words.Stamp(e.since)
+	return "the switch was interrupted while Service minio selected no pods, since " + words.Stamp(e.since)
 }
 
 // resume puts on record that an attempt goes on that was interrupted while the Service led
@@ -395,7 +395,7 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%d objects or settings differ though nobody writes: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
+	return fmt.Errorf("%d objects or settings differ although no client can write: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
 }
 
 // switches puts on record that the switch comes next, also for an EKCO on another node, which

@@ -23,7 +23,7 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 	defer a.changed()
 	switch {
 	case err != nil:
-		return nil, a.unfinished(fmt.Sprintf("%v; and whether Service minio leads somewhere is not known: %v", cause, err), true)
+		return nil, a.unfinished(fmt.Sprintf("%v; and EKCO cannot tell what Service minio selects: %v", cause, err), true)
 	case leads == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
 		if err := errors.Join(a.versioned(ctx), a.endServed(ctx)); err != nil {
 			return nil, a.unfinished(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to the single MinIO: %v", err), true)
@@ -47,7 +47,7 @@ func leadsTo(service journal.MinioService) string {
 	case "":
 		return "there is no Service minio"
 	case journal.MinioServiceSingle:
-		return "Service minio selects the single MinIO"
+		return "Service minio selects standalone MinIO"
 	}
 	return "Service minio selects " + string(service)
 }
@@ -64,10 +64,10 @@ func (a *attempt) unfinished(left string, waits bool) error {
 func (a *attempt) takenBack(ctx context.Context) {
 	a.state.Disabled, a.state.Switches, a.state.Forced = false, false, ""
 	if err := a.note(ctx); err != nil {
-		a.step.Log.Warn("how the switch was taken back is not on record yet", "error", err)
+		a.step.Log.Warn("cannot record yet that the switch was undone", "error", err)
 	}
 	if err := a.unsettled(ctx); err != nil {
-		a.step.Log.Warn("settings of buckets on ha-minio that act by themselves are still set; the next try takes them away", "error", err)
+		a.step.Log.Warn("bucket settings on ha-minio that act automatically are still set; the next attempt removes them", "error", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func (a *attempt) givesUp(ctx context.Context) {
 	}
 	a.state.Switches = false
 	if err := a.note(ctx); err != nil {
-		a.step.Log.Warn("that the switch is taken back is not on record yet", "error", err)
+		a.step.Log.Warn("cannot record yet that the switch is being undone", "error", err)
 	}
 }
 
@@ -189,7 +189,7 @@ func (m *migrator) unsettle(ctx context.Context) error {
 				continue
 			}
 			if err := target.Set(ctx, bucket, name, idle); err != nil {
-				return fmt.Errorf("take away the %s of bucket %s on ha-minio, which would act on copies: %w", name, bucket, err)
+				return fmt.Errorf("remove the %s of bucket %s from ha-minio, where it would act on copies: %w", name, bucket, err)
 			}
 		}
 	}
@@ -222,11 +222,11 @@ func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	leads, _, err := s.api.Leads(ctx)
 	defer s.changed()
 	if err != nil {
-		return nil, &actions.UnfinishedError{Left: "whether Service minio leads somewhere is not known: " + err.Error(), Waits: true}
+		return nil, &actions.UnfinishedError{Left: "EKCO cannot tell what Service minio selects: " + err.Error(), Waits: true}
 	}
 	if leads == journal.MinioServiceDisabled {
 		if leads, err = s.pointOn(ctx, step.Action); err != nil {
-			return nil, &actions.UnfinishedError{Left: "Service minio selects no pods, so that clients are kept out, and cannot be changed yet: " + err.Error(), Waits: true}
+			return nil, &actions.UnfinishedError{Left: "clients have no MinIO: Service minio selects no pods and cannot be updated yet: " + err.Error(), Waits: true}
 		}
 	}
 	cut, err := outputOf[journal.MinioCutOver](step.Action, journal.StepCutOverMinio)
@@ -234,7 +234,7 @@ func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	if err := s.unsettle(ctx); err != nil {
-		step.Log.Warn("settings of buckets on ha-minio that act by themselves are still set; the next migration takes them away", "error", err)
+		step.Log.Warn("bucket settings on ha-minio that act automatically are still set; the next migration removes them", "error", err)
 	}
 	return nil, nil
 }

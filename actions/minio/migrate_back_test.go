@@ -193,7 +193,7 @@ func TestATryIsOneThatTookTheServiceAway(t *testing.T) {
 		api.disable.Store(true)
 		r := b.refuses(api)
 		for range 6 {
-			b.held(journal.StepCutOverMinio, MinioTries, "the switch did not come to its end; Service minio selects the single MinIO")
+			b.held(journal.StepCutOverMinio, MinioTries, "Service minio selects standalone MinIO; EKCO tries again at")
 			b.Pass(triesRest)
 		}
 		if n := b.Count("failed cut-over"); n < 6 || n > 8 {

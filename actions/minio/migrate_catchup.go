@@ -28,7 +28,7 @@ func (s catchUp) Prove(_ context.Context, step actions.StepContext) (actions.Pro
 	var found journal.MinioCaughtUp
 	_, err := step.Output(step.Planned.ID, &found)
 	return actions.Proof{
-		Done: !found.VerifiedAt.IsZero(), Missing: "not all is known to be the same on both sides",
+		Done: !found.VerifiedAt.IsZero(), Missing: "EKCO has not verified that both sides are the same",
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
@@ -65,7 +65,7 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 		}
 		now := suspectsOf(report, lost)
 		if stays := known.stay(now); len(stays) > 0 {
-			return nil, fmt.Errorf("the same on both sides should be %s, and it is not, although it was copied again and did not change", strings.Join(stays, ", "))
+			return nil, fmt.Errorf("standalone MinIO and ha-minio still differ after another copy, although clients changed nothing: %s", strings.Join(stays, ", "))
 		}
 		found.Versions, found.Listed = result.Seen, journal.Duration(report.Listed)
 		found.TooFast, found.TooFastSince = s.tooFast(result, took, report.Listed), time.Now().UTC()
@@ -85,8 +85,8 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 // unfinished says why it could not be caught up with.
 func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) {
 	if found.TooFast == "" {
-		found.TooFast = fmt.Sprintf("the single MinIO changes faster than it can be compared: of %d versions more than %d differed each of the %d times that both sides were compared, which took %s the last time",
-			found.Versions, replica.MaxDifferences, rounds, time.Duration(found.Listed).Round(time.Second))
+		found.TooFast = fmt.Sprintf("standalone MinIO changes faster than EKCO can compare it: in each of %d comparisons more than %d of %d versions differed; the last one took %s",
+			rounds, replica.MaxDifferences, found.Versions, time.Duration(found.Listed).Round(time.Second))
 		found.TooFastSince = time.Now().UTC()
 	}
 	outputs, err := json.Marshal(found)
@@ -106,7 +106,7 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 	}
 	told := meter{began: began, total: all.Versions, bytes: all.Bytes}
 	if err := both.hearing.failure(); err != nil {
-		step.Log.Warn("EKCO could not hear for a while what clients remove from the single MinIO", "error", err)
+		step.Log.Warn("EKCO missed events of standalone MinIO, so it may not know of all removals", "error", err)
 	}
 	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
 		Progress: func(p replica.Progress) { step.Report(told.progress(p)) }, Removed: both.removed,
@@ -135,7 +135,7 @@ func comparing(step actions.StepContext, sample, versions int64) replica.Compare
 		Sample: sample,
 		Progress: func(versions int64) {
 			now := told.progress(replica.Progress{Seen: versions})
-			now.Missing = "both sides are compared"
+			now.Missing = "EKCO compares both sides"
 			step.Report(now)
 		},
 	}
@@ -146,7 +146,7 @@ func comparing(step actions.StepContext, sample, versions int64) replica.Compare
 type unnamedError replica.Names
 
 func (e unnamedError) Error() string {
-	return fmt.Sprintf("%d versions cannot be carried over, and no more than %d can be named; the first are %s; have who owns them store them without a key of his own, or remove them",
+	return fmt.Sprintf("%d versions cannot be carried over, but EKCO names at most %d; the first are %s; ask their owner to store them without an encryption key of the client, or to remove them",
 		e.Count, len(e.First), strings.Join(e.First[:3], ", "))
 }
 
@@ -158,7 +158,7 @@ func (m Migration) tooFast(result replica.Result, took, listed time.Duration) st
 	if result.Changes() == 0 || took-listed <= limit {
 		return ""
 	}
-	return fmt.Sprintf("the single MinIO changes faster than it can be caught up with: a pass over %d versions took %s, without changes it takes %s, and the switch may take %s; it carried %d changes (%.1f in a second) of %d bytes",
+	return fmt.Sprintf("standalone MinIO changes faster than EKCO can copy: a pass over %d versions took %s (%s without changes), and the switch may take %s; it copied %d changes (%.1f per second) of %d bytes",
 		result.Seen, took.Round(time.Second), listed.Round(time.Second), limit.Round(time.Second), result.Changes(), float64(result.Changes())/max(took.Seconds(), 0.001), result.CopiedBytes)
 }
 
@@ -180,7 +180,7 @@ func (s catchUp) verified(ctx context.Context, both sides, found journal.MinioCa
 type suspects map[string]string
 
 // many is the name of what is not told apart.
-const many = "more objects than are named"
+const many = "more objects than EKCO names"
 
 // unclear reports whether not all of them are known.
 func (s suspects) unclear() bool { return s[many] != "" }
@@ -201,7 +201,7 @@ func (s suspects) stay(now suspects) (stays []string) {
 func suspectsOf(report replica.Report, lost loss) suspects {
 	all := suspects{}
 	for _, bucket := range report.Buckets {
-		all["bucket "+bucket] = "on one side alone"
+		all["bucket "+bucket] = "on one side only"
 	}
 	for bucket, names := range report.Settings {
 		for _, name := range names {

@@ -90,15 +90,15 @@ func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionReco
 	}
 	switch {
 	case live.Deployment != shall.Deployment:
-		return actions.Abandon("Deployment minio is gone, or another one").About("deployment")
+		return actions.Abandon("Deployment minio was deleted or replaced").About("deployment")
 	case live.Service == journal.MinioServiceSingle:
 		return m.ledThere(ctx, record)
 	case live.Service == journal.MinioServiceHA:
-		return actions.Abandon("Service minio selects ha-minio already, so that nothing is copied there any more").About("switched")
+		return actions.Abandon("Service minio already selects ha-minio, so EKCO copies nothing more to it").About("switched")
 	case live.Service == journal.MinioServiceDisabled:
-		return actions.Abandon("Service minio selects no pods, and this is not what the migration has come to: it is repaired first").About("disabled")
+		return actions.Abandon("Service minio selects no pods, which this step does not expect: EKCO repairs that first").About("disabled")
 	}
-	return actions.Hold(fmt.Sprintf("Service minio selects %s, or is gone; EKCO goes on when it selects the single MinIO", live.Service)).About("service")
+	return actions.Hold(fmt.Sprintf("Service minio selects %s, or is gone; EKCO continues when it selects standalone MinIO", live.Service)).About("service")
 }
 
 func (m *migrator) sourceRuns(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
@@ -167,7 +167,7 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 		warnings = append(warnings, "not everything can be carried over: "+strings.Join(names, "; "))
 	}
 	if isOlder(prepared.TargetRelease, prepared.SourceRelease) {
-		warnings = append(warnings, fmt.Sprintf("ha-minio runs a MinIO of %s, which is older than that of the single one, of %s: what only the newer one knows is not carried over",
+		warnings = append(warnings, fmt.Sprintf("ha-minio runs MinIO of %s, which is older than standalone MinIO, of %s: what only the newer one supports is not carried over",
 			prepared.TargetRelease, prepared.SourceRelease))
 	}
 	if len(warnings) == 0 {
@@ -180,8 +180,8 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 
 // uncarriedText says what the switch would lose.
 func uncarriedText(found journal.MinioFound, record journal.ActionRecord) string {
-	return fmt.Sprintf("ha-minio cannot take %s, which would be deleted with the single MinIO: %s; have its owner store it in another way, or remove it; "+
-		"\"ekco retry %s\" looks again, %s gives up exactly what is named here", words.Count(found.Count, "thing"), textOf(found), record.ID, releases(keyFor(found), record))
+	return fmt.Sprintf("ha-minio does not accept %s, which would be deleted with standalone MinIO: %s; ask the owner to store the data in another way, or to remove it; "+
+		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
 // isOlder reports whether a server's version, which is the time of its release, is known to
@@ -203,7 +203,7 @@ func sourceCalm(_ context.Context, record journal.ActionRecord) actions.Verdict 
 	if found.TooFast == "" || !within(found.TooFastSince, calmRest) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; it is tried again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmRest)))).About("fast")
+	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmRest)))).About("fast")
 }
 
 // noBypass holds where clients would write to the pod that only EKCO shall reach.
@@ -216,8 +216,8 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 	if len(names) == 0 || record.HasForced(MinioNoBypass, key) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("besides Service minio, this selects the single MinIO: %s; what its clients write to it may not be copied any more, and would be lost; "+
-		"have them use Service minio, and take this away; if nobody writes by it, %s goes on", strings.Join(names, ", "), releases(key, record))).AboutList(key)
+	return actions.Hold(fmt.Sprintf("clients can reach standalone MinIO without Service minio: %s; what they write there may not be copied, and would be lost; "+
+		"switch them to Service minio and remove this access; if no client writes this way, %s continues", strings.Join(names, ", "), releases(key, record))).AboutList(key)
 }
 
 // tried rests between tries, and holds after the last. A retry begins anew.
@@ -236,9 +236,9 @@ func (m *migrator) tried(ctx context.Context, record journal.ActionRecord) actio
 		return actions.Hold(err.Error()).About("unread")
 	}
 	if last {
-		return actions.Hold(fmt.Sprintf("the switch failed %d times; %s: %s; \"ekco retry %s\" tries it again", cut.Tries, leadsTo(leads), cut.Error, record.ID)).About("tries")
+		return actions.Hold(fmt.Sprintf("the switch failed %d times: %s; %s; \"ekco retry %s\" tries again", cut.Tries, cut.Error, leadsTo(leads), record.ID)).About("tries")
 	}
-	return actions.Hold(fmt.Sprintf("the switch did not come to its end; %s: %s; it is tried again at %s", leadsTo(leads), cut.Error, words.Stamp(cut.FailedAt.Add(triesRest)))).About("rest")
+	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, leadsTo(leads), words.Stamp(cut.FailedAt.Add(triesRest)))).About("rest")
 }
 
 // within reports whether something was at most so long ago. What lies in the future was
@@ -259,7 +259,7 @@ func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionReco
 	if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	return verdict.About("served").OnceLasting(m.KeepSource, "the highly available MinIO serves; the single one is kept until it has done so for long enough")
+	return verdict.About("served").OnceLasting(m.KeepSource, "ha-minio serves; standalone MinIO is kept until it has served long enough")
 }
 
 // incomplete says which replicas are lacking: with no more than a quorum of them, the next one that is
@@ -270,7 +270,7 @@ func (m *migrator) incomplete(ctx context.Context) string {
 	case err != nil:
 		return err.Error()
 	case live.Replicas < live.Desired:
-		return fmt.Sprintf("StatefulSet ha-minio asks for %d of %d", live.Replicas, live.Desired)
+		return fmt.Sprintf("StatefulSet ha-minio specifies %d of %d replicas", live.Replicas, live.Desired)
 	}
 	return lacks
 }
@@ -287,23 +287,23 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 		return verdict
 	}
 	if (!looksBelow(record, journal.StepLookBelowAgainMinio) || !looksLate(record)) && !record.PastNoReturn {
-		return actions.Abandon("an earlier EKCO planned it, which did not look at all that the single MinIO has before it deletes that").About("unlooked")
+		return actions.Abandon("an earlier EKCO planned it without the last check of standalone MinIO before its deletion").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
-		return actions.Abandon("Service minio selects no pods since it selected ha-minio: it is repaired first").About("disabled")
+		return actions.Abandon("Service minio selects no pods, although it selected ha-minio: EKCO repairs that first").About("disabled")
 	}
 	if live.Service != journal.MinioServiceHA {
-		advice := fmt.Sprintf("if that is meant, cancel this with \"ekco cancel %s\"", record.ID)
+		advice := fmt.Sprintf("if this is intended, cancel with \"ekco cancel %s\"", record.ID)
 		if record.PastNoReturn {
-			advice = "EKCO goes on when it selects ha-minio again"
+			advice = "EKCO continues when it selects ha-minio again"
 		}
-		return actions.Hold(fmt.Sprintf("Service minio selects %s, no longer ha-minio, so that the single MinIO is not deleted; %s", live.Service, advice)).About("service")
+		return actions.Hold(fmt.Sprintf("Service minio selects %s instead of ha-minio, so standalone MinIO is not deleted; %s", live.Service, advice)).About("service")
 	}
 	if verdict := m.untouched(ctx, record); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
 	if lacks := m.incomplete(ctx); lacks != "" {
-		return actions.Hold("the single MinIO is deleted only while ha-minio has all of its replicas: " + lacks).About("unhealthy")
+		return actions.Hold("standalone MinIO is deleted only while all replicas of ha-minio are ready: " + lacks).About("unhealthy")
 	}
 	shall, err := shallOf(record)
 	if err != nil {

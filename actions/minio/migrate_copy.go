@@ -32,7 +32,7 @@ func (s copying) Prove(_ context.Context, step actions.StepContext) (actions.Pro
 	var at journal.MinioCopied
 	_, err := step.Output(step.Planned.ID, &at)
 	return actions.Proof{
-		Done: at.Complete, Missing: fmt.Sprintf("%d versions are copied, and there are more", at.Versions),
+		Done: at.Complete, Missing: fmt.Sprintf("%d versions are copied so far", at.Versions),
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
@@ -83,7 +83,7 @@ func (s copying) watchRoom(both sides, step actions.StepContext, all journal.Min
 		}
 		lacks, err := s.lacksRoom(ctx, both, all, n.now(journal.MinioCopied{}))
 		if err != nil {
-			step.Log.Debug("cannot look how much room is left", "error", err)
+			step.Log.Debug("cannot check the free space", "error", err)
 			return nil
 		}
 		if lacks != "" {

@@ -67,7 +67,7 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	case err != nil:
 		return proof, err
 	case !switched:
-		proof.Missing = fmt.Sprintf("Service minio selects %s, and not because EKCO switched it", leads)
+		proof.Missing = fmt.Sprintf("Service minio selects %s, and EKCO did not switch it", leads)
 	case state.Forced != "":
 		proof.Missing = s.connected(ctx, state)
 		proof.Done = proof.Missing == ""

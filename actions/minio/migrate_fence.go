@@ -12,16 +12,16 @@ import (
 )
 
 // errServes keeps what serves clients from being made the same as what does not any more.
-var errServes = errors.New("clients are led to ha-minio, which has the newest data from now on: nothing is copied there any more")
+var errServes = errors.New("clients use ha-minio, which now has the newest data: EKCO copies nothing more to it")
 
 // elsewhereError keeps a migration from going on beside somebody else's work.
 type elsewhereError struct{ leads journal.MinioService }
 
 func (e elsewhereError) Error() string {
 	if e.leads == "" {
-		return "Service minio is gone: nothing is copied before it is there again"
+		return "Service minio is gone: EKCO copies nothing until it exists again"
 	}
-	return fmt.Sprintf("somebody else had Service minio select %s: nothing is copied as long as it does", e.leads)
+	return fmt.Sprintf("Service minio was changed to select %s, not by EKCO: EKCO copies nothing while it does", e.leads)
 }
 
 // fence says whether the target may be changed, by where the Service leads. Those who ask
@@ -110,7 +110,7 @@ func (f *fence) ask(ctx context.Context, q *question) {
 	leads, has, err := f.api.Leads(ctx)
 	switch {
 	case err != nil:
-		q.err = fmt.Errorf("look where Service minio leads before something is changed: %w", err)
+		q.err = fmt.Errorf("check what Service minio selects before a change: %w", err)
 	case leads == journal.MinioServiceHA:
 		q.err = errServes
 	case leads != shall:

@@ -93,7 +93,7 @@ func TestAMigrationIsForcedPastASourceThatIsLost(t *testing.T) {
 		b.Retry(r)
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "counts only once it has lasted 5m0s")
 		b.force(r) // that is no answer to what comes of it
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same on both sides at")
 		b.Pass(time.Hour)
 		b.backs()
 		b.force(r)
@@ -115,7 +115,7 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 		b.comes("done catch-up")
 		b.Stick(true)
 		b.KillSingle()
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same on both sides at")
 		b.force(r)
 		b.comes("failed cut-over")
 		b.Pass(time.Second)
@@ -124,7 +124,7 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 			t.Errorf("%v: the settings are %v", err, got)
 		}
 		api.switches.Store(false)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same on both sides at")
 		b.force(r)
 		b.ends(r, claimKept)
 		b.settled()
@@ -146,7 +146,7 @@ func TestWhatIsTooLongToBeKeptIsTold(t *testing.T) {
 	if len(keeps.of) != 2 || keeps.of["a"]["lifecycle"] != long || keeps.of["d"]["quota"] != "small" || keeps.untold != 2 {
 		t.Errorf("it keeps %d buckets, and %d not", len(keeps.of), keeps.untold)
 	}
-	if text := untold(journal.MinioCaughtUp{Acting: keeps.of, Untold: keeps.untold}); !strings.Contains(text, "suspended versioning of 2 buckets, which are too long") {
+	if text := untold(journal.MinioCaughtUp{Acting: keeps.of, Untold: keeps.untold}); !strings.Contains(text, "suspended versioning of 2 buckets on ha-minio") {
 		t.Errorf("it says %s", text)
 	}
 }
@@ -160,7 +160,7 @@ func TestWhatARecordOfBeforeDoesNotKeepIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := untold(caught)
-		if (said == "") != silent || !silent && !strings.Contains(said, "default retention and suspended versioning are to be set on ha-minio by hand") {
+		if (said == "") != silent || !silent && !strings.Contains(said, "default retention and suspended versioning on ha-minio by hand") {
 			t.Errorf("of %s it says %q", text, said)
 		}
 	}
@@ -194,7 +194,7 @@ func TestAForceIsForOneCauseAndOneAttempt(t *testing.T) {
 		b.Stick(true) // another cause, before the attempt that the force allows
 		b.KillSingle()
 		b.force(r)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same")
 		b.backs()
 		b.Stick(false)
 		b.ends(r, handedOver)
@@ -212,7 +212,7 @@ func TestAnAttemptThatDoesNotNeedTheForceUsesItUp(t *testing.T) {
 		b.Hang(false)
 		b.Pass(30 * time.Second)
 		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned; all was the same")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned; both sides were last the same")
 		b.Pass(time.Hour)
 		b.backs()
 		b.Cordon("a", false)

@@ -62,7 +62,7 @@ func usersBeyond(ctx context.Context, one, other minio.Store) ([]string, error) 
 func textOf(found journal.MinioFound) string {
 	text := strings.Join(found.Names, ", ")
 	if more := found.Count - len(found.Names); more > 0 {
-		text = fmt.Sprintf("%s and %d more, which is too much to be named and released", text, more)
+		text = fmt.Sprintf("%s and %d more, too many to name and release", text, more)
 	}
 	return text
 }
@@ -110,8 +110,8 @@ func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verd
 }
 
 func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
-	return fmt.Sprintf("ha-minio has %s that the single MinIO has not, and that may be more than a copy of what it had: %s; a migration removes that; if the single MinIO lost it, look after its volume first; save what is needed of it; "+
-		"\"ekco retry %s\" looks again, %s has exactly what is named here removed", words.Count(found.Count, "thing"), textOf(found), record.ID, releases(keyFor(found), record))
+	return fmt.Sprintf("ha-minio has %s that standalone MinIO does not have, and that may not be copies by EKCO: %s; a migration removes them; if standalone MinIO lost data, repair its volume first; save what you need; "+
+		"\"ekco retry %s\" checks again; %s removes exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
 // nothingLacks holds before the single MinIO is deleted that has something alone.
@@ -129,16 +129,16 @@ func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdic
 }
 
 func lackingText(step string, left journal.MinioCompared, record journal.ActionRecord) string {
-	why := "Service minio selects ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
+	why := "Service minio selects ha-minio; EKCO did not switch it, or the Service or Deployment minio was changed since"
 	if step == journal.StepDeleteMinioDeployment {
-		why = "the single MinIO was changed since ha-minio took its place, as through another Service, and that was not copied; clients may have removed some of the following from ha-minio since"
+		why = "standalone MinIO was changed after the switch, for example through another Service, and that was not copied; clients may have removed some of the following from ha-minio since"
 	}
 	if left.Unread {
-		return fmt.Sprintf("%s; whether all is there that the single MinIO has is not known: %s; \"ekco retry %s\" looks again, %s has Deployment minio deleted all the same, and keeps its claim",
+		return fmt.Sprintf("%s; EKCO cannot check whether ha-minio has all data of standalone MinIO: %s; \"ekco retry %s\" checks again; %s deletes Deployment minio anyway, and keeps its claim",
 			why, textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
 	}
-	return fmt.Sprintf("%s; ha-minio has not all that the single MinIO has, which would be deleted: it is without %s: %s; copy what is needed of it; "+
-		"\"ekco retry %s\" looks again, %s gives up exactly what is named here", why, words.Count(left.Count, "thing"), textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
+	return fmt.Sprintf("%s; the deletion of standalone MinIO would lose %s that ha-minio does not have: %s; copy what you need; "+
+		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", why, words.Count(left.Count, "item"), textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
 }
 
 // compare looks whether the highly available MinIO, to which somebody else has the Service
@@ -150,7 +150,7 @@ type compare struct{ *migrator }
 func (s compare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
 	return actions.Proof{
-		Done: left.Done, Missing: "it is not known whether ha-minio has all that the single MinIO has",
+		Done: left.Done, Missing: "EKCO has not verified that ha-minio has all data of standalone MinIO",
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
@@ -219,7 +219,7 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	}
 	then, err := s.serves(ctx)
 	if err == nil && then != version {
-		err = &actions.UnfinishedError{Left: "somebody changed Service minio while both were compared", Waits: true}
+		err = &actions.UnfinishedError{Left: "Service minio was changed during the comparison", Waits: true}
 	}
 	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: all.Fingerprint.String(), Target: both.targetID}, err
 }
@@ -319,7 +319,7 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *jou
 		return both, err
 	}
 	if no.Cause != "" {
-		return both, notCutOffError(fmt.Sprintf("clients may still be connected to pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason))
+		return both, notCutOffError(fmt.Sprintf("clients may still be connected to pod %s of standalone MinIO, and no replacement can start: %s", pod.Name, no.Reason))
 	}
 	if both, err = s.openPod(ctx, pod, step.Action); err != nil {
 		return both, err

@@ -40,7 +40,7 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case now != version:
-		return actions.Abandon("Service minio was changed since it selects ha-minio, and may have selected the single MinIO meanwhile: the next migration compares what that has").About("touched")
+		return actions.Abandon("Service minio was changed after it selected ha-minio, and may have selected standalone MinIO in between: the next migration compares both").About("touched")
 	}
 	return actions.Pass()
 }
@@ -221,14 +221,14 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 		return actions.Proof{}, err
 	}
 	if single.Deployment != "" {
-		return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
+		return leftAlone("the claim minio-pv-claim is kept: a new Deployment minio uses it")
 	}
 	late, err := outputOf[journal.MinioCompared](step.Action, journal.StepDeleteMinioDeployment)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	if looksLate(step.Action) && !late.Done {
-		return leftAlone("the claim minio-pv-claim is kept: somebody else deleted Deployment minio, before it was known that ha-minio has all that the single MinIO had; delete the claim once nobody misses anything")
+		return leftAlone("the claim minio-pv-claim is kept: Deployment minio was deleted, not by EKCO, before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
 	}
 	return s.needed(ctx, step.Action)
 }
@@ -239,11 +239,11 @@ func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionReco
 	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon {
 		return leftAlone("the claim minio-pv-claim is kept: " + verdict.Reason)
 	}
-	return actions.Proof{Missing: "the claim of the single MinIO still exists"}, err
+	return actions.Proof{Missing: "the claim of standalone MinIO still exists"}, err
 }
 
 // keptUnread is why a claim stays that may hold what nobody has copied.
-const keptUnread = "the claim minio-pv-claim is kept: the switch went without what was written to the single MinIO last, which may be on it; delete it once nobody misses anything"
+const keptUnread = "the claim minio-pv-claim is kept: it may have the last writes to standalone MinIO, which were not copied; delete it when you are sure that no data is missing"
 
 func leftAlone(why string) (actions.Proof, error) {
 	outputs, err := json.Marshal(leftOut{why})

@@ -71,7 +71,7 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 	if h.store != id || h.heard == nil {
 		h.heard, h.before = map[removalHash]int64{}, nil
 	} else if ended {
-		h.failed = errors.New("nobody listened since the last migration ended")
+		h.failed = errors.New("EKCO received no events after the last migration ended")
 	}
 	if h.pod, h.store = pod.UID, id; !known {
 		h.life = life
@@ -132,7 +132,7 @@ func (h *hearing) catchUp(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		h.fails(fmt.Errorf("wait until all events of the single MinIO are heard: %w", err))
+		h.fails(fmt.Errorf("wait until standalone MinIO has reported all events: %w", err))
 	}
 }
 

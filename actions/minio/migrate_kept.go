@@ -47,12 +47,12 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 	if err := a.note(ctx); err != nil {
 		return err
 	}
-	a.step.Log.Warn("the single MinIO lacks something that no client was heard to remove; it is set aside on ha-minio", "bucket", asideBucket, "names", names)
+	a.step.Log.Warn("standalone MinIO no longer has versions whose removal no event reported; EKCO sets them aside on ha-minio", "bucket", asideBucket, "names", names)
 	var stays []string
 	for _, item := range kept.Items {
 		switch err := both.putAside(ctx, item); {
 		case errors.As(err, new(s3.Refusal)), errors.Is(err, s3.ErrTaken), errors.Is(err, s3.ErrLocked):
-			a.step.Log.Warn("it cannot be set aside", "name", item.String(), "error", err)
+			a.step.Log.Warn("cannot set a version aside", "name", item.String(), "error", err)
 			stays = append(stays, item.String())
 		case err != nil:
 			return err
@@ -107,8 +107,8 @@ func (s sides) putAside(ctx context.Context, item replica.Item) error {
 }
 
 func lostText(found journal.MinioFound, record journal.ActionRecord) string {
-	return fmt.Sprintf("the single MinIO lacks %s that ha-minio has, and no client was heard to remove it: %s; look whether the volume of the single MinIO lost data, and restore that, or \"ekco cancel %s\" and have Service minio select ha-minio; "+
-		"\"ekco retry %s\" looks again; if clients removed it, %s has exactly what is named here removed from ha-minio", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
+	return fmt.Sprintf("standalone MinIO does not have %s that ha-minio has, and no event reported their removal: %s; if the volume of standalone MinIO lost data, restore it, or \"ekco cancel %s\" and point Service minio to ha-minio; "+
+		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly what is named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
 }
 
 // sourceKept holds the switch before anything is left out that the single MinIO may have lost, and says what was
@@ -126,6 +126,6 @@ func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict 
 }
 
 func asideText(names []string) string {
-	return fmt.Sprintf("the single MinIO lacks %s that no client was heard to remove; ha-minio keeps it in bucket %s; delete that once nobody misses it: %s",
+	return fmt.Sprintf("standalone MinIO no longer has %s whose removal no event reported; ha-minio keeps them in bucket %s, for you to delete when no data is missing: %s",
 		words.Count(len(names), "version"), asideBucket, strings.Join(names, ", "))
 }

@@ -178,7 +178,7 @@ func TestNoMoreIsSetAsideThanALittleInAll(t *testing.T) {
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
 		lose(0, mostAside)
 		b.Cordon("a", false)
-		b.held(journal.StepCutOverMinio, MinioSourceKept, "lacks 10 things")
+		b.held(journal.StepCutOverMinio, MinioSourceKept, "does not have 10 items")
 		if has := b.Target.Dump(); len(b.cut().Aside) != mostAside || strings.Count(has, `"`+plain+`/object-`) != mostAside || strings.Count(has, `"object-`) != 10 {
 			t.Errorf("set aside are %v, and ha-minio has\n%s", b.cut().Aside, has)
 		}

@@ -50,7 +50,7 @@ func (m *migrator) lacking(ctx context.Context, record journal.ActionRecord) (la
 	if err != nil || no.Cause == "" {
 		return lack{}, err
 	}
-	return lack{key: no.Cause, text: fmt.Sprintf("clients are cut off by replacing pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason)}, nil
+	return lack{key: no.Cause, text: fmt.Sprintf("the switch has to replace pod %s of standalone MinIO, and no replacement can start: %s", pod.Name, no.Reason)}, nil
 }
 
 // mayBeReplaced holds where writers could be cut off only by an outage without end.
@@ -71,11 +71,11 @@ func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecor
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	verdict := actions.Hold(fmt.Sprintf("%s; all was the same on both sides at %s; EKCO continues automatically when that is put right; "+
-		"\"ekco retry --force %s\" switches without it, once: what was written since may be lost%s, and the claim of the single MinIO is kept",
+	verdict := actions.Hold(fmt.Sprintf("%s; both sides were last the same at %s; EKCO continues automatically when this is fixed; "+
+		"\"ekco retry --force %s\" switches without it, once: later writes may be lost%s, and the claim of standalone MinIO is kept",
 		lack.text, words.Stamp(caught.VerifiedAt), record.ID, untold(caught))).About(key)
 	if lack.passes {
-		return verdict.OnceLasting(m.AbsentFor, lack.text+"; whether to switch without it can be decided then")
+		return verdict.OnceLasting(m.AbsentFor, lack.text+"; after that you can switch without it")
 	}
 	return verdict
 }

@@ -25,7 +25,7 @@ func (prepare) Interruptible() bool { return true }
 func (s prepare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var left journal.MinioPrepared
 	_, err := step.Output(step.Planned.ID, &left)
-	return actions.Proof{Done: left.Done, Missing: "buckets, users and policies are not prepared", Outputs: step.Action.Steps[step.Planned.ID].Outputs}, err
+	return actions.Proof{Done: left.Done, Missing: "buckets, users and policies are not created yet", Outputs: step.Action.Steps[step.Planned.ID].Outputs}, err
 }
 
 func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
@@ -213,7 +213,7 @@ func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingNam
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime) // it would act on copies
 	defer cancel()
 	if err := s.target.Set(ctx, bucket, name, ""); err != nil {
-		return nil, fmt.Errorf("take back the %s of bucket %s, which was only tried: %w", name, bucket, err)
+		return nil, fmt.Errorf("remove the %s of bucket %s, which EKCO set only as a test: %w", name, bucket, err)
 	}
 	return nil, nil
 }

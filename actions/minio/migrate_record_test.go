@@ -54,7 +54,7 @@ func TestASourceThatWasTooFastIsLeftForAWhile(t *testing.T) {
 			journal.StepCatchUpMinio: journal.MinioCaughtUp{TooFast: "it changes 100 objects a second", TooFastSince: time.Now()},
 		})
 		time.Sleep(calmRest - time.Second)
-		if got := sourceCalm(t.Context(), record); got.Kind != actions.VerdictHold || !strings.HasPrefix(got.Reason, "it changes 100 objects a second; it is tried again at ") {
+		if got := sourceCalm(t.Context(), record); got.Kind != actions.VerdictHold || !strings.HasPrefix(got.Reason, "it changes 100 objects a second; EKCO tries again at ") {
 			t.Errorf("%+v", got)
 		}
 		time.Sleep(time.Second)

@@ -30,7 +30,7 @@ func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return minio.SinglePod{}, fmt.Errorf("wait for another pod in the place of the one that served: %s: %w", lacks, ctx.Err())
+			return minio.SinglePod{}, fmt.Errorf("wait for the next pod of standalone MinIO: %s: %w", lacks, ctx.Err())
 		case <-time.After(podLook):
 		}
 	}
@@ -73,7 +73,7 @@ func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio
 	case len(own) > 1:
 		return pod, fmt.Sprintf("there are %d other pods, want one", len(own)), nil
 	case own[0].Controller != a.state.Controller:
-		return pod, "pod " + own[0].Name + " is of another controller", nil
+		return pod, "pod " + own[0].Name + " belongs to another controller", nil
 	default:
 		pod, lacks, err = a.live(ctx, own[0])
 	}
@@ -106,7 +106,7 @@ func (a *attempt) stays(ctx context.Context, compared minio.SinglePod) error {
 		lacks = fmt.Sprintf("pod %s has address %s now", pod.Name, pod.Address)
 	}
 	if lacks != "" {
-		return fmt.Errorf("the pod of the single MinIO that was compared, at %s, is not what serves now: %s", compared.Address, lacks)
+		return fmt.Errorf("EKCO compared the pod of standalone MinIO at %s, which no longer serves: %s", compared.Address, lacks)
 	}
 	return err
 }

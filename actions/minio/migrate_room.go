@@ -38,7 +38,7 @@ func (m *migrator) room(ctx context.Context, record journal.ActionRecord) action
 	if lacks == "" {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; give its volumes or the nodes' disks more, or go past this with \"ekco retry --force %s\" where they can grow", lacks, record.ID)).About(keyRoom)
+	return actions.Hold(fmt.Sprintf("%s; enlarge its volumes or the nodes' disks, or, if they can grow, continue with \"ekco retry --force %s\"", lacks, record.ID)).About(keyRoom)
 }
 
 // lacksRoom says how much does not fit of what is to be copied besides what was done, "" if
@@ -58,7 +58,7 @@ func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioP
 	if need <= free {
 		return "", nil
 	}
-	return fmt.Sprintf("the highly available MinIO has room for %s, if a fifth of each file system stays free and replicas share what nodes have, and what is to be copied takes %s",
+	return fmt.Sprintf("ha-minio has room for %s (a fifth of each file system must stay free, and replicas on a node share its disk), and the rest of the copy takes %s",
 		size(free), size(need)), nil
 }
 

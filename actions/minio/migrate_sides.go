@@ -39,7 +39,7 @@ func (s sides) close() {
 type noSourceError struct{ lacks string }
 
 func (e noSourceError) Error() string {
-	return "the single MinIO, which has all data, does not serve: " + e.lacks
+	return "standalone MinIO, which has all data, does not serve: " + e.lacks
 }
 
 // otherSourceError says that the single MinIO serves, and is not what is migrated: a volume
@@ -47,16 +47,16 @@ func (e noSourceError) Error() string {
 type otherSourceError struct{ pod, is, was string }
 
 func (e otherSourceError) Error() string {
-	return fmt.Sprintf("pod %s of the single MinIO serves another store than the one that is migrated: its deployment id is %s, and was %s; "+
-		"give it the volume back that it had", e.pod, e.is, e.was)
+	return fmt.Sprintf("pod %s of standalone MinIO serves another data store than before: its deployment id is %s, and was %s; "+
+		"attach its former volume again", e.pod, e.is, e.was)
 }
 
 // otherTargetError says that the highly available MinIO is not what was copied to: its volumes were emptied, say.
 type otherTargetError struct{ is, was string }
 
 func (e otherTargetError) Error() string {
-	return fmt.Sprintf("ha-minio serves another store than the one that EKCO copied to: its deployment id is %s, and was %s; "+
-		"give its pods the volumes back that they had, or cancel this action, and EKCO copies again", e.is, e.was)
+	return fmt.Sprintf("ha-minio serves another data store than the one EKCO copied to: its deployment id is %s, and was %s; "+
+		"attach the former volumes of its pods again, or cancel this action, and EKCO copies again", e.is, e.was)
 }
 
 // open connects to the pod that serves, and to the replicas. It is an error if the pod has
@@ -103,7 +103,7 @@ func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error
 	if err != nil {
 		return err
 	}
-	if s.id, err = idOf(ctx, "the single MinIO", s.source); err != nil {
+	if s.id, err = idOf(ctx, "standalone MinIO", s.source); err != nil {
 		return err
 	}
 	if source != "" && source != s.id {
@@ -122,7 +122,7 @@ func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error
 func idOf(ctx context.Context, side string, store minio.Store) (string, error) {
 	server, err := store.Server(ctx)
 	if err == nil && server.Deployment == "" {
-		err = errors.New("it reports no deployment id, by which EKCO knows whose data it has")
+		err = errors.New("it reports no deployment id, so EKCO cannot tell which data it has")
 	}
 	if err != nil {
 		return "", sideError{side, err}
@@ -251,7 +251,7 @@ func (f *fenced) hasAside(ctx context.Context) (bool, error) {
 }
 
 // errAside keeps a client's objects from being mixed with what was set aside.
-var errAside = fmt.Errorf("the single MinIO has a bucket %[1]s, and so has ha-minio, with what EKCO set aside there; rename the client's bucket, or move what is in that of ha-minio to another bucket and delete %[1]s there", asideBucket)
+var errAside = fmt.Errorf("standalone MinIO has a bucket %[1]s of a client, and ha-minio has EKCO's bucket of that name; rename the client's bucket, or move the objects on ha-minio to another bucket and delete %[1]s there", asideBucket)
 
 // guarded changes the target if it still may be.
 func (f *fenced) guarded(ctx context.Context, atMost time.Duration, change func() error) error {

@@ -69,7 +69,7 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	if cut.Touched {
-		return actions.Abandon("somebody else changed Service minio while it led nowhere for the switch, and clients may have been led to ha-minio: the next migration looks whether they wrote something there").About("touched")
+		return actions.Abandon("Service minio was changed during the switch, not by EKCO, and clients may have used ha-minio: the next migration checks whether they wrote to it").About("touched")
 	}
 	led, err := ledAt(record)
 	if err != nil {
@@ -83,11 +83,11 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case leads != journal.MinioServiceSingle:
-		return actions.Hold("somebody changes Service minio just now: " + leadsTo(leads)).About("service")
+		return actions.Hold("Service minio is being changed: " + leadsTo(leads)).About("service")
 	case m.trail.unchanged(version, led):
 		return actions.Pass()
 	}
-	return actions.Abandon("Service minio was changed, and may have selected ha-minio meanwhile: the next migration looks whether clients wrote something there").About("touched")
+	return actions.Abandon("Service minio was changed, and may have selected ha-minio for a while: the next migration checks whether clients wrote to it").About("touched")
 }
 
 // ledAt returns the resource version that the Service had when it was last known to lead to the single MinIO, "" where

@@ -64,13 +64,13 @@ func stillThere(api minio.API) actions.Preflight {
 func judge(record journal.ActionRecord, live journal.MinioFacts, err error) actions.Verdict {
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-		return actions.Abandon("there is no StatefulSet ha-minio any more, or it does not say how many replicas it should have").About("gone")
+		return actions.Abandon("StatefulSet ha-minio is gone, or has no annotation kurl.sh/desired-scale").About("gone")
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case live.UID != record.Subject.UID:
-		return actions.Abandon("the StatefulSet was replaced: its uid is " + live.UID + " now").About("replaced")
+		return actions.Abandon("the StatefulSet was replaced: its UID is now " + live.UID).About("replaced")
 	case live.Service == journal.MinioServiceInstaller:
-		return actions.Hold("the installer works on MinIO: Service minio selects " + string(live.Service) + "; EKCO goes on when it does not any more").About("installer")
+		return actions.Hold("the installer works on MinIO: Service minio selects " + string(live.Service) + "; EKCO continues when the installer has finished").About("installer")
 	}
 	return actions.Pass()
 }

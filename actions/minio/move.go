@@ -191,7 +191,7 @@ func (s deletePod) looked(ctx context.Context, step actions.StepContext, of jour
 	if _, started := errors.AsType[*minio.UnprovenError](changed); !started {
 		return changed
 	}
-	return &actions.UnfinishedError{Left: changed.Error() + "; it is looked once more", Waits: true, Again: journal.StepLookBeforeMinio}
+	return &actions.UnfinishedError{Left: changed.Error() + "; EKCO checks once more", Waits: true, Again: journal.StepLookBeforeMinio}
 }
 
 // looksItself is for a plan of an earlier EKCO, which has no look.
@@ -234,7 +234,7 @@ func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) act
 	if verdict := p.all.rests(record, journal.StepLookAfterMinio); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	return actions.Pass().About("back").OnceLasting(p.all.settle, "the replica runs in its new place, and MinIO heals nothing")
+	return actions.Pass().About("back").OnceLasting(p.all.settle, "the replica runs in its new place, and MinIO restores no data")
 }
 
 // back says what is lacking until another pod has the replica's place and its data is
@@ -270,7 +270,7 @@ func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key,
 func silent(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err != nil {
-			return fmt.Sprintf("whether MinIO has restored all data only all replicas can say: %s: %v", one.Pod, one.Err)
+			return fmt.Sprintf("EKCO needs an answer of all replicas to know whether MinIO has restored all data: %s: %v", one.Pod, one.Err)
 		}
 	}
 	return ""
@@ -281,7 +281,7 @@ func silent(said []minio.Said) string {
 func healing(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err == nil && one.Healing > 0 {
-			return fmt.Sprintf("MinIO restores the data of %s, as %s says", words.Count(one.Healing, "drive"), one.Pod)
+			return fmt.Sprintf("MinIO restores the data of %s, as %s reports", words.Count(one.Healing, "drive"), one.Pod)
 		}
 	}
 	return ""
@@ -292,5 +292,5 @@ func where(pod journal.MinioPod) string {
 	if pod.Node == "" {
 		return ""
 	}
-	return ": it is on node " + pod.Node + ", and if that is lost, it ends when the node is cleared"
+	return ": it is on node " + pod.Node + "; if that node is lost, the pod ends when EKCO clears the node"
 }

@@ -231,7 +231,7 @@ func TestARunningReplicaIsMovedOnlyWhileAllSayThatTheyCanBeSparedAndNoneIsHealed
 		},
 		"one that is to go says no": {
 			func(s *store) { s.Silence(4, true); s.Silence(5, true) }, func(s *store) { s.Silence(4, false); s.Silence(5, false) },
-			"ha-minio-0 says that MinIO cannot do without it",
+			"ha-minio-0 reports that MinIO cannot run without it",
 		},
 		"drives are healed": {func(s *store) { s.Heal(1) }, func(s *store) { s.Heal() }, "MinIO restores the data of 1 drive"},
 	} {
@@ -265,7 +265,7 @@ func TestAReplicaWithoutItsVolumeGetsNoOtherWhileDataIsRestored(t *testing.T) {
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
 		w.Pass(time.Hour)
-		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "MinIO restores the data of 1 drive, as ha-minio-2 says; a replica gets another volume when that is done")
+		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "MinIO restores the data of 1 drive, as ha-minio-2 reports; the replica gets another volume when that is done")
 		if len(s.Effects()) != 0 {
 			t.Errorf("deleted were %q", s.took())
 		}
@@ -348,7 +348,7 @@ func TestOneMoreThanAQuorumStays(t *testing.T) {
 		}
 	}
 	said[3].Quorum = 5 // what a server says of itself counts, if it is more
-	if verdict := without(facts, said); verdict.Kind != actions.VerdictHold || !strings.Contains(verdict.Reason, "it takes 6, one more than the quorum of 5") {
+	if verdict := without(facts, said); verdict.Kind != actions.VerdictHold || !strings.Contains(verdict.Reason, "6 are needed, one more than the quorum of 5") {
 		t.Errorf("with a quorum of 5: %+v", verdict)
 	}
 }
@@ -387,9 +387,9 @@ func TestAMoveThatHasLostItsReasonDeletesNothing(t *testing.T) {
 	}{
 		"another pod":      {func(s *store) { s.Run(0, miniosim.Pod{Node: "a"}) }, "replica ha-minio-0 is another pod now"},
 		"it ends":          {func(s *store) { s.asked(0) }, "replica ha-minio-0 ends now"},
-		"one node is left": {func(s *store) { s.kube.RemoveNode("b"); s.kube.RemoveNode("c") }, "have the replicas evenly"},
+		"one node is left": {func(s *store) { s.kube.RemoveNode("b"); s.kube.RemoveNode("c") }, "spread evenly"},
 		"its node is lost": {func(s *store) { s.kube.LoseNode("a"); s.kube.AddNode("d", journal.RoleWorker) }, "node a of replica ha-minio-0 is lost"},
-		"the StatefulSet":  {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "there is no StatefulSet ha-minio any more"},
+		"the StatefulSet":  {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "StatefulSet ha-minio is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {

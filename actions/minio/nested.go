@@ -41,7 +41,7 @@ func (lookBelow) Interruptible() bool { return true }
 
 func (s lookBelow) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := proven(step)
-	proof.Missing = "it is not known whether there are objects below other objects"
+	proof.Missing = "EKCO has not checked for objects below other objects"
 	return proof, err
 }
 
@@ -99,7 +99,7 @@ func nestedText(found []minio.Nested) string {
 	}
 	more := ""
 	if len(found) > maxNested {
-		more = ", and more, which is too much to be given up"
+		more = ", and more, too many to release"
 	}
 	return fmt.Sprintf("%s below another object, which MinIO does not list, copy or restore: %s%s", words.Count(len(found), "object"), strings.Join(names, ", "), more)
 }
@@ -112,10 +112,10 @@ func nothingNested(_ context.Context, record journal.ActionRecord) actions.Verdi
 			continue
 		}
 		if strings.HasSuffix(verdict.Key, unread) {
-			verdict.Reason += fmt.Sprintf("; \"ekco retry --force %s\" goes on without that look", record.ID)
+			verdict.Reason += fmt.Sprintf("; \"ekco retry --force %s\" continues without this check", record.ID)
 			return verdict
 		}
-		verdict.Reason += fmt.Sprintf("; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; %s gives up what is named here", record.ID, releases(verdict.Key, record))
+		verdict.Reason += fmt.Sprintf("; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; %s accepts the loss of what is named here", record.ID, releases(verdict.Key, record))
 		return verdict.AboutList(verdict.Key)
 	}
 	return actions.Pass()

@@ -48,7 +48,7 @@ func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, e
 		preflights = append(preflights, MinioHealthy)
 	case journal.MinioServiceSingle:
 	default:
-		return journal.Plan{}, fmt.Errorf("repair %s: Service minio cannot be made to select %q", record.Subject.Name, asked.To)
+		return journal.Plan{}, fmt.Errorf("repair %s: EKCO cannot point Service minio to %q", record.Subject.Name, asked.To)
 	}
 	facts, err := json.Marshal(asked)
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{

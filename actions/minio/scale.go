@@ -78,9 +78,9 @@ func dataElsewhere(api minio.API) actions.Preflight {
 		case shall.Replicas >= live.Replicas:
 			return actions.Pass()
 		case shall.Replicas < quorum:
-			return actions.Hold(fmt.Sprintf("%d of %d replicas are fewer than the %d that it takes to write; "+remedy, shall.Replicas, live.Replicas, quorum, live.Replicas)).About("quorum")
+			return actions.Hold(fmt.Sprintf("%d of %d replicas are fewer than the %d that MinIO needs to write; "+remedy, shall.Replicas, live.Replicas, quorum, live.Replicas)).About("quorum")
 		case live.Service != journal.MinioServiceSingle || live.Deployment == "":
-			return actions.Hold(fmt.Sprintf("ha-minio may have the only copy of all data, and goes without that of each replica that is taken away; "+remedy, live.Replicas)).About("serves")
+			return actions.Hold(fmt.Sprintf("ha-minio may have the only copy of all data, and each removed replica takes its part with it; "+remedy, live.Replicas)).About("serves")
 		}
 		return actions.Pass()
 	})
@@ -104,7 +104,7 @@ func (s scale) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	outputs, err := asked(live)
 	return actions.Proof{
 		Done: live.UID == step.Action.Subject.UID && live.Replicas == shall.Replicas, Outputs: outputs,
-		Missing: fmt.Sprintf("it is asked to have %d replicas, not %d", live.Replicas, shall.Replicas),
+		Missing: fmt.Sprintf("StatefulSet ha-minio specifies %d replicas, not %d", live.Replicas, shall.Replicas),
 	}, err
 }
 
@@ -168,7 +168,7 @@ func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.V
 		return actions.Pass() // nothing was changed, so there is nothing to wait for
 	case live.Replicas != shall.Replicas:
 		r.changed()
-		return actions.Abandon(fmt.Sprintf("somebody set its replicas to %d meanwhile", live.Replicas)).About("reset")
+		return actions.Abandon(fmt.Sprintf("its replicas were set to %d, not by EKCO", live.Replicas)).About("reset")
 	case lacks != "" && record.Steps[journal.StepAwaitMinio].Failures > 0:
 		return actions.Hold(lacks).About("unready")
 	}

@@ -36,13 +36,13 @@ func (p stillToMove) Check(ctx context.Context, record journal.ActionRecord) act
 		return actions.Hold(err.Error()).About("nodes")
 	}
 	if readyOf(nodes) == 0 {
-		return actions.Hold("no node is ready, so that there is no other place for the replica").About("no node")
+		return actions.Hold("no node is ready, so there is no other place for the replica").About("no node")
 	}
 	if record.PastNoReturn {
 		return actions.Pass() // what has lost its volume must have another one
 	}
 	if !looksBelow(record, journal.StepLookBelowMinio) {
-		return actions.Abandon("an earlier EKCO planned it, which did not look for objects below other objects").About("unlooked")
+		return actions.Abandon("an earlier EKCO planned it without the check for objects below other objects").About("unlooked")
 	}
 	if pod, exists := live.Pod(asked.Pod.UID); claimless(record) && (!exists || pod.State == journal.MinioPodEnds) {
 		return actions.Pass() // all is done, perhaps by an EKCO that could not say so any more
@@ -68,11 +68,11 @@ func judgeReplica(asked journal.MinioPod, live journal.MinioFacts, nodes []kube.
 	case pod.Node == "": // it lacks its volume
 		return actions.Pass()
 	case pod.State != journal.MinioPodRuns && answers(nodes, pod.Node):
-		return actions.Abandon(fmt.Sprintf("node %s of replica %s is there again", pod.Node, pod.Name)).About("node")
+		return actions.Abandon(fmt.Sprintf("node %s of replica %s is back", pod.Node, pod.Name)).About("node")
 	case pod.State != journal.MinioPodRuns:
 		return actions.Pass()
 	case !slices.Contains(journal.MinioMoves(live.Pods, readyOf(nodes)), pod):
-		return actions.Abandon(fmt.Sprintf("%d ready nodes have the replicas evenly, or another one is too many", readyOf(nodes))).About("even")
+		return actions.Abandon(fmt.Sprintf("the replicas are spread evenly on %d ready nodes, or another one has to move", readyOf(nodes))).About("even")
 	case !answers(nodes, pod.Node):
 		return actions.Abandon(fmt.Sprintf("node %s of replica %s is lost", pod.Node, pod.Name)).About("node")
 	}
@@ -115,7 +115,7 @@ func (d displaced) other(ctx context.Context) (string, error) {
 	}
 	for _, pod := range live.Pods {
 		if pod.State == journal.MinioPodLacksVolume {
-			return fmt.Sprintf("no node has the volume of %s: all data is checked after the move of that", pod.Name), nil
+			return fmt.Sprintf("no node has the volume of %s: EKCO checks all data after that replica has moved", pod.Name), nil
 		}
 	}
 	return "", nil
@@ -158,7 +158,7 @@ func (p canSpare) lasting(record journal.ActionRecord, verdict actions.Verdict) 
 	if verdict.Kind != actions.VerdictPass || record.PastNoReturn || record.Steps[journal.StepLookBeforeMinio].Done() {
 		return verdict
 	}
-	return verdict.About("spared").OnceLasting(p.all.settle, "MinIO can do without any of its replicas, and heals nothing")
+	return verdict.About("spared").OnceLasting(p.all.settle, "MinIO tolerates the loss of any replica, and restores no data")
 }
 
 // without judges whether MinIO can do without one of the replicas that run. Each speaks only
@@ -172,16 +172,16 @@ func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
 		case one.Err != nil:
 			against = append(against, fmt.Sprintf("%s: %v", one.Pod, one.Err))
 		case !one.Yes:
-			against = append(against, fmt.Sprintf("%s says that MinIO cannot do without it (HTTP status %d)", one.Pod, one.Code))
+			against = append(against, fmt.Sprintf("%s reports that MinIO cannot run without it (HTTP status %d)", one.Pod, one.Code))
 		}
 	}
 	switch heals := healing(said); { // who knows of that does not want to be spared
 	case heals != "":
-		return actions.Hold(heals + "; a replica is moved when that is done").About("heals")
+		return actions.Hold(heals + "; EKCO moves a replica when that is done").About("heals")
 	case len(against) > 0:
-		return actions.Hold("a replica is moved only while MinIO can do without any of them: " + strings.Join(against, "; ")).About("against")
+		return actions.Hold("EKCO moves a replica only while MinIO tolerates the loss of any: " + strings.Join(against, "; ")).About("against")
 	case !live.MayLoseOne(quorum):
-		return actions.Hold(fmt.Sprintf("too few replicas run: besides the one that is moved it takes %d, one more than the quorum of %d", quorum+1, quorum)).About("quorum")
+		return actions.Hold(fmt.Sprintf("too few replicas run: without the one to be moved %d are needed, one more than the quorum of %d", quorum+1, quorum)).About("quorum")
 	}
 	return actions.Pass()
 }
@@ -203,11 +203,11 @@ func healthyBeside(said, spared []minio.Said) actions.Verdict {
 	}
 	switch heals := healing(spared); {
 	case !healthy && len(said) == 0:
-		return actions.Hold("no replica runs that could be asked whether MinIO is healthy").About("unhealthy")
+		return actions.Hold("no replica runs that can report whether MinIO is healthy").About("unhealthy")
 	case !healthy:
 		return actions.Hold("MinIO is not healthy, and the replica's volume may be needed: " + strings.Join(against, "; ")).About("unhealthy")
 	case heals != "":
-		return actions.Hold(heals + "; a replica gets another volume when that is done").About("heals")
+		return actions.Hold(heals + "; the replica gets another volume when that is done").About("heals")
 	}
 	return actions.Pass()
 }

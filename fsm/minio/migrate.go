@@ -61,10 +61,10 @@ func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	_, ready := w.Count(nodes)
 	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Fingerprint: m.Fingerprint, Target: m.Target, Ours: m.Ours, Source: m.Source}
 	if m.Service == journal.MinioServiceHA {
-		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio is still there", leads(m.Service)), Input: known}
+		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio still exists", leads(m.Service)), Input: known}
 	}
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("%d nodes are ready and all %d replicas run, so they take the place of the single MinIO", ready, m.Desired), Input: known,
+		Reason: fmt.Sprintf("%d nodes are ready and all %d replicas run, so they replace standalone MinIO", ready, m.Desired), Input: known,
 	}
 }
 

@@ -155,6 +155,6 @@ func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
 
 // disputedMove says what comes of moves that come to nothing.
 func disputedMove(t *fsm.Thing, change *journal.Change) (what, advice string) {
-	return fmt.Sprintf("EKCO gives a replica another place (%s), and it has to have another one again each time", change.Field),
-		fmt.Sprintf("look at \"kubectl describe pod\" of it, in the namespace of %s, and whether all nodes have room for a replica and a volume", t.Name)
+	return fmt.Sprintf("EKCO moves a replica (%s), and each time it has to be moved again", change.Field),
+		fmt.Sprintf("see its \"kubectl describe pod\", in the namespace of %s, and check that all nodes have room for a replica and a volume", t.Name)
 }

@@ -27,5 +27,5 @@ func (machine) Nobody(name string) journal.Subject {
 
 // Unknown implements [fsm.Pausable].
 func (machine) Unknown(_ *fsm.State, name string) error {
-	return fmt.Errorf("%w: %q is not MinIO, which is called NAMESPACE/ha-minio, or that is not there", fsm.ErrUnknown, name)
+	return fmt.Errorf("%w: there is no MinIO %q; its name is NAMESPACE/ha-minio", fsm.ErrUnknown, name)
 }

@@ -44,7 +44,7 @@ func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionRepairMinio, Due: due, Rank: t.Since, Change: &journal.Change{
-		Key: "service", Field: "where Service minio leads", From: string(journal.MinioServiceDisabled), To: string(to),
+		Key: "service", Field: "the selector of Service minio", From: string(journal.MinioServiceDisabled), To: string(to),
 	}})
 }
 
@@ -53,13 +53,13 @@ func requestRepair(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	input.To, _ = of(t).repaired(taken(t, w))
 	switch {
 	case input.To == journal.MinioServiceSingle:
-		why = "Deployment minio, which has all data, is still there"
+		why = "Deployment minio, which has all data, still exists"
 	case of(t).Deployment != "":
 		input.Taken = of(t).Deployment
-		why = "Deployment minio is still there, and ha-minio, which has taken its place, has the newest data"
+		why = "Deployment minio still exists, but ha-minio has replaced it and has the newest data"
 	}
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("an EKCO disabled Service minio and did not come to its end; %s, so it should select %s", why, input.To),
+		Reason: fmt.Sprintf("EKCO disabled Service minio and was interrupted; %s, so it should select %s", why, input.To),
 		Input:  input,
 	}
 }

@@ -16,12 +16,12 @@ func Table() fsm.Table {
 			"Deployment `minio` is standalone MinIO.",
 		Initial: string(Single), Over: fsm.Names(Absent),
 		Transitions: []fsm.Transition{
-			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Tells: tells("its data is copied to the highly available one")},
+			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Tells: tells("EKCO copies its data to ha-minio")},
 			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Tells: tells("the migration ended before the switch")},
 			{Event: "highly-available", From: fsm.Names(Single, Migrating), To: string(HA), When: "Service `minio` selects `ha-minio`", Tells: toldService},
 			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "Service `minio` does not select `ha-minio`", Tells: toldService},
-			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Tells: tells("EKCO does nothing about it any more")},
-			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Tells: tells("it is there again")},
+			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Tells: tells("EKCO no longer manages it")},
+			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Tells: tells("it exists again")},
 		},
 	}
 }

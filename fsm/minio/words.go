@@ -33,7 +33,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return ""
 	}
-	text := fmt.Sprintf("%s is asked to have %s and should have %d; %s; %s", words.Object(e.Subject),
+	text := fmt.Sprintf("%s specifies %s and should have %d; %s; %s", words.Object(e.Subject),
 		words.Count(facts.Replicas, "replica"), facts.Desired, leads(facts.Service), places(facts.Pods))
 	if facts.Health != "" {
 		text += "; it is " + string(facts.Health)
@@ -48,7 +48,7 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 		fmt.Sprintf("%s; %d of %s run, and it should have %d", leads(m.Service), m.running(), words.Count(m.Replicas, "replica"), m.Desired),
 	}
 	if m.Deployment != "" {
-		lines = append(lines, "Deployment minio, the single one, is there")
+		lines = append(lines, "standalone MinIO (Deployment minio) exists")
 	}
 	if m.Health != "" {
 		lines = append(lines, "ha-minio is "+string(m.Health))

@@ -17,38 +17,37 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// copies knows whether each replica's drive has its part of all objects. That no server speaks
-// of restoring any more is no proof of it: one whose list of buckets or objects is cut short
-// says that it has restored all. So they are all looked at.
+// copies checks that each replica's drive has its part of all objects. That no server reports a restore is no proof: a
+// server that reads only a part of its list of buckets or objects reports that it has restored all. So EKCO checks all
+// objects.
 type copies struct {
 	api     minio.API
 	healers minio.Healers
-	// settle is how long MinIO must restore no data before all data is checked.
+	// settle is how long MinIO must restore no data before EKCO checks all data.
 	settle time.Duration
 
 	mu sync.Mutex
-	// last is what the last look found.
+	// last is the result of the last check.
 	last journal.MinioLooked
 }
 
 const (
-	// lookTimeout bounds a look at any number of objects.
+	// lookTimeout bounds a check of any number of objects.
 	lookTimeout = 24 * time.Hour
-	// lookedWithin is how old a look may be for a replica that runs to be taken away.
+	// lookedWithin is the maximum age of a check on which the removal of a running replica may rely.
 	lookedWithin = 30 * time.Minute
-	// knownFor is how long a look that found nothing lacking serves the next move, too.
+	// knownFor is how long a check that found nothing missing also counts for the next move.
 	knownFor = 10 * time.Minute
-	// lookRestMost is the longest pause after a look that found data missing. The first pause
-	// is the settle time; each further one is twice as long.
+	// lookRestMost is the longest pause after a check that found data missing. The first pause is the settle time; each
+	// further one is twice as long.
 	lookRestMost = 30 * time.Minute
-	// turnAfter is after how many looks in vain, which is some minutes, another server is
-	// asked to look. One that makes a pass already does not end it before somebody takes what
-	// it found, or a day has passed; who began it may be gone, and may have been an EKCO that
-	// was killed before it could note that.
+	// turnAfter is the number of failed checks, which take some minutes, after which another server makes the check. A
+	// server that already makes a pass ends it only when its results are read, or after a day. The EKCO that began the
+	// pass may have been killed before it could record that.
 	turnAfter = 3
 )
 
-// proven reads what a step that looks has found.
+// proven reads the result of a step that checks.
 func proven(step actions.StepContext) (actions.Proof, error) {
 	found, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
 	return actions.Proof{
@@ -57,8 +56,8 @@ func proven(step actions.StepContext) (actions.Proof, error) {
 	}, err
 }
 
-// look looks whether all drives have all objects. What it finds wrong is waited for: it is no
-// failure, and the preflights hold it for its reason until it is looked again.
+// look checks that all drives have all objects. Missing data is not a failure: the preflights hold the step for that
+// reason until the next check.
 func (c *copies) look(ctx context.Context, step actions.StepContext, besides string) (json.RawMessage, error) {
 	before, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
 	if err != nil {
@@ -74,7 +73,7 @@ func (c *copies) look(ctx context.Context, step actions.StepContext, besides str
 		return json.Marshal(found)
 	}
 	if ctx.Err() != nil {
-		return nil, err // what is noted names the pass that goes on
+		return nil, err // the record names the pass, which continues
 	}
 	left := n.now
 	left.Lacks, left.Key, left.Since, left.Tries = err.Error(), keyOr(err, "unread"), time.Now().UTC(), left.Tries+1
@@ -82,8 +81,8 @@ func (c *copies) look(ctx context.Context, step actions.StepContext, besides str
 	return nil, errors.Join(&actions.UnfinishedError{Left: err.Error(), Waits: true, Outputs: outputs}, marshalErr)
 }
 
-// pass has MinIO look at all objects, by another server than the one that is besides the
-// others: what that lists of its own drive is what is in doubt.
+// pass makes MinIO check all objects, on another server than the replica besides: the list of its own drive is what is
+// in doubt.
 func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journal.MinioLooked, error) {
 	live, err := c.api.Read(ctx)
 	if err != nil {
@@ -127,7 +126,7 @@ func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journa
 	return found, c.unchanged(ctx, found)
 }
 
-// drain has a pass come to its end that an EKCO began which was killed.
+// drain ends a pass of an EKCO that was killed.
 func (c *copies) drain(ctx context.Context, n *passNoter, running []minio.Running, with minio.Credentials) error {
 	i := slices.IndexFunc(running, func(one minio.Running) bool { return one.Name == n.now.Replica })
 	if n.now.Pass == "" || i < 0 {
@@ -149,8 +148,8 @@ func lives(running []minio.Running) map[string]string {
 	return all
 }
 
-// unchanged returns an error if a replica was started since what was found: its drive may
-// lack what was written meanwhile, or is another one.
+// unchanged returns an error if a replica was started since the check: its drive may not have what was written in
+// between, or is another drive.
 func (c *copies) unchanged(ctx context.Context, found journal.MinioLooked) error {
 	running, err := c.api.Running(ctx)
 	if err != nil {
@@ -168,8 +167,8 @@ func (c *copies) unchanged(ctx context.Context, found journal.MinioLooked) error
 	return nil
 }
 
-// known returns what was found a short while ago, if no replica was started since: what is
-// seen at the end of a move is what the next one begins with.
+// known returns the result of a recent check if no replica was started since: the check at the end of a move serves the
+// next one.
 func (c *copies) known(ctx context.Context) (journal.MinioLooked, bool) {
 	c.mu.Lock()
 	last := c.last
@@ -183,26 +182,26 @@ func (c *copies) remember(found journal.MinioLooked) {
 	c.last = found
 }
 
-// rests holds a step for what its last look found, until it is looked again.
+// rests holds a step for what its last check found, until the next check.
 func (c *copies) rests(record journal.ActionRecord, step string) actions.Verdict {
 	return rests(record, step, c.settle)
 }
 
-// rests is that with the first pause.
+// rests is copies.rests with the first pause.
 func rests(record journal.ActionRecord, step string, first time.Duration) actions.Verdict {
 	found, err := outputOf[journal.MinioLooked](record, step)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	rest := actions.Doubled(first, lookRestMost, found.Tries-1)
-	// A retry, which forgets the attempts, looks at once.
+	// A retry resets the attempts, so it checks at once.
 	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, rest) {
 		return actions.Pass()
 	}
 	return actions.Hold(fmt.Sprintf("%s; EKCO checks again at %s", found.Lacks, words.Stamp(found.Since.Add(rest)))).About(found.Key)
 }
 
-// passNoter notes how far a pass is.
+// passNoter records how far a pass is.
 type passNoter struct {
 	ctx   context.Context
 	step  actions.StepContext
@@ -210,8 +209,7 @@ type passNoter struct {
 	now   journal.MinioLooked
 }
 
-// began notes what the pass is known by, before anything else: while it is under way the
-// server begins no other.
+// began records the token of the pass first: the server begins no other pass before this one ends.
 func (n *passNoter) began(at, token string) error {
 	n.now.Replica, n.now.Pass, n.noted = at, token, time.Now()
 	return n.step.Note(n.ctx, n.now)
@@ -227,11 +225,11 @@ func (n *passNoter) progress(passed minio.Passed) error {
 	return n.step.Note(n.ctx, n.now)
 }
 
-// lookThrough has MinIO look whether all it keeps is on all drives, and make it so. It changes
-// nothing but for the better, so that it can be done again at any time.
+// lookThrough makes MinIO check that all drives have all objects, and restore what is missing. It can be repeated at
+// any time.
 type lookThrough struct {
 	*copies
-	// leaves, unless it is nil, says why there need be no look, "" if there must.
+	// leaves, unless it is nil, returns why the check is skipped, "" if it is not.
 	leaves func(ctx context.Context) (string, error)
 }
 
@@ -264,7 +262,7 @@ func (s lookThrough) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return s.look(ctx, step, plan.Pod.Name)
 }
 
-// gone reports whether the MinIO that the action is about is no more.
+// gone reports whether the MinIO that the action is about no longer exists.
 func gone(ctx context.Context, api minio.API, record journal.ActionRecord) (bool, error) {
 	live, err := api.Read(ctx)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
@@ -273,14 +271,14 @@ func gone(ctx context.Context, api minio.API, record journal.ActionRecord) (bool
 	return err == nil && live.UID != record.Subject.UID, err
 }
 
-// checked judges whether a replica that runs may be taken away, by what was looked at.
+// checked judges by the last check whether a running replica may be removed.
 func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	looks := slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.ID == journal.StepLookBeforeMinio })
 	switch step := record.Steps[journal.StepLookBeforeMinio]; {
 	case record.Request.DryRun, !record.Planned:
 		return actions.Pass()
 	case record.PastNoReturn:
-		return actions.Pass() // who deletes the pod looks again where that is needed
+		return actions.Pass() // the step that deletes the pod checks again where needed
 	case !looks:
 		return actions.Abandon("an earlier EKCO planned it without the check that all drives have all data").About("unlooked")
 	case !step.Done():

@@ -11,17 +11,17 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// acting are the settings of buckets that act by themselves, as far as a record has room for
-// them: it is mirrored into a ConfigMap, beside those of other actions.
+// acting are the bucket settings that act automatically, as many as a record has room for: it is mirrored into a
+// ConfigMap, together with those of other actions.
 type acting struct {
 	of           map[string]map[string]string
 	size, untold int
 }
 
-// mostActing is how many bytes of them are kept.
+// mostActing is the maximum size in bytes of these settings.
 const mostActing = 64 << 10
 
-// add keeps those of a bucket, all of them or none.
+// add keeps the settings of a bucket, all of them or none.
 func (a *acting) add(bucket string, settings s3.Settings) {
 	of := map[string]string{}
 	for name, value := range replica.ActingOf(settings) {
@@ -38,8 +38,7 @@ func (a *acting) add(bucket string, settings s3.Settings) {
 	a.of[bucket], a.size = of, a.size+size
 }
 
-// sizeOf is how much room they take in a record, where each quote and bracket of a setting is
-// escaped.
+// sizeOf returns their size in a record, where each quote and bracket is escaped.
 func sizeOf(of map[string]map[string]string) int {
 	text, err := json.Marshal(of)
 	if err != nil {
@@ -48,8 +47,8 @@ func sizeOf(of map[string]map[string]string) int {
 	return len(text)
 }
 
-// untold says for people what a switch that cannot ask the single MinIO does not set. A record
-// without any, and be it an empty list, is of an EKCO that did not keep them.
+// untold returns the part of a message that names the settings that a switch without standalone MinIO does not set. A
+// record without an acting list, even an empty one, is of an EKCO that did not keep them.
 func untold(caught journal.MinioCaughtUp) string {
 	const settings = ", you must set lifecycle, notification, quota, default retention and suspended versioning"
 	switch {
@@ -61,8 +60,7 @@ func untold(caught journal.MinioCaughtUp) string {
 	return fmt.Sprintf("%s of %s on ha-minio by hand, since they are too long to record", settings, words.Count(caught.Untold, "bucket"))
 }
 
-// settleUnread is [attempt.settle] where the single MinIO cannot be asked: it sets what that
-// had when all was the same on both sides.
+// settleUnread is [attempt.settle] without standalone MinIO: it sets what that had when both sides were last the same.
 func (a *attempt) settleUnread(ctx context.Context) error {
 	caught, err := outputOf[journal.MinioCaughtUp](a.step.Action, journal.StepCatchUpMinio)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// rounds is how many passes an attempt to catch up makes at most.
+// rounds is the maximum number of passes of an attempt to catch up.
 const rounds = 10
 
-// catchUp copies what changed meanwhile until a pass is short enough for the switch, and
-// looks at everything on both sides. Its proof is the time at which all was the same.
+// catchUp copies changes until a pass is short enough for the switch, and compares everything on both sides. Its proof
+// is the time at which both were the same.
 type catchUp struct{ *migrator }
 
 // Interruptible implements [actions.InterruptibleStep].
@@ -46,7 +46,7 @@ func (s catchUp) Do(ctx context.Context, step actions.StepContext) (outputs json
 	return outputs, waiting(err)
 }
 
-// until makes rounds until all is the same.
+// until makes rounds until both sides are the same.
 func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext) (json.RawMessage, error) {
 	var known suspects
 	found := journal.MinioCaughtUp{}
@@ -82,7 +82,7 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 	return s.unfinished(found)
 }
 
-// unfinished says why it could not be caught up with.
+// unfinished returns why EKCO could not catch up.
 func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) {
 	if found.TooFast == "" {
 		found.TooFast = fmt.Sprintf("standalone MinIO changes faster than EKCO can compare it: in each of %d comparisons more than %d of %d versions differed; the last one took %s",
@@ -121,14 +121,14 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 	return lost, result, time.Since(began), err
 }
 
-// compareAll compares all of both sides, of which the source had so many versions a moment ago.
+// compareAll compares both sides; the source had so many versions a moment ago.
 func compareAll(ctx context.Context, both sides, step actions.StepContext, sample, versions int64) (replica.Report, error) {
 	options := comparing(step, sample, versions)
 	options.Removed = both.removed
 	return replica.Compare(ctx, both.source, both.target, options)
 }
 
-// comparing are the options of a comparison that tells how far it is.
+// comparing are the options of a comparison that reports its progress.
 func comparing(step actions.StepContext, sample, versions int64) replica.CompareOptions {
 	told := meter{began: time.Now(), total: versions}
 	return replica.CompareOptions{
@@ -141,8 +141,8 @@ func comparing(step actions.StepContext, sample, versions int64) replica.Compare
 	}
 }
 
-// unnamedError says that more cannot be carried over than can be named: then nobody knows
-// what would be lost.
+// unnamedError says that more versions cannot be carried over than EKCO names: a person could not know what would be
+// lost.
 type unnamedError replica.Names
 
 func (e unnamedError) Error() string {
@@ -150,9 +150,8 @@ func (e unnamedError) Error() string {
 		e.Count, len(e.First), strings.Join(e.First[:3], ", "))
 }
 
-// tooFast says at which rates the source changes, if what changed during a pass takes longer
-// to carry than the switch may take, "" if not. That a source is slow to list says nothing
-// of how fast it changes: listed is how long that takes by itself.
+// tooFast returns at which rate the source changes if copying the changes of one pass takes longer than the switch may,
+// "" if not. A source that is slow to list need not change fast: listed is how long listing takes.
 func (m Migration) tooFast(result replica.Result, took, listed time.Duration) string {
 	limit := m.limit(result.Seen, listed)
 	if result.Changes() == 0 || took-listed <= limit {
@@ -162,7 +161,7 @@ func (m Migration) tooFast(result replica.Result, took, listed time.Duration) st
 		result.Seen, took.Round(time.Second), listed.Round(time.Second), limit.Round(time.Second), result.Changes(), float64(result.Changes())/max(took.Seconds(), 0.001), result.CopiedBytes)
 }
 
-// verified ends it, when also what acts by itself was tried.
+// verified ends the step once the settings that act automatically were tried, too.
 func (s catchUp) verified(ctx context.Context, both sides, found journal.MinioCaughtUp, report replica.Report, lost loss) (json.RawMessage, error) {
 	keeps := acting{of: map[string]map[string]string{}}
 	refused, err := both.rehearse(ctx, &keeps)
@@ -176,17 +175,17 @@ func (s catchUp) verified(ctx context.Context, both sides, found journal.MinioCa
 	return json.Marshal(found)
 }
 
-// suspects are what differs, by name, with its state when that was seen.
+// suspects are differences by name, with the state that was seen.
 type suspects map[string]string
 
-// many is the name of what is not told apart.
+// many is the name of further differences.
 const many = "more objects than EKCO names"
 
-// unclear reports whether not all of them are known.
+// unclear reports whether some differences have no name.
 func (s suspects) unclear() bool { return s[many] != "" }
 
-// stay names what differs still though the source has not changed it. What is among neither
-// was once the same, or is another now: it changed meanwhile.
+// stay names what still differs although the source has not changed it. All else was the same once, or differs in
+// another state: clients changed it.
 func (s suspects) stay(now suspects) (stays []string) {
 	for name, state := range now {
 		if was, is := s[name]; is && was == state && name != many {
@@ -197,7 +196,7 @@ func (s suspects) stay(now suspects) (stays []string) {
 	return stays[:min(len(stays), 10)]
 }
 
-// suspectsOf takes from a report what is not known to be lost.
+// suspectsOf returns the differences of a report that are not known to be lost.
 func suspectsOf(report replica.Report, lost loss) suspects {
 	all := suspects{}
 	for _, bucket := range report.Buckets {

@@ -15,55 +15,53 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// The preflights of a migration, besides [MinioHealthy].
+// The preflights of a migration, in addition to [MinioHealthy].
 const (
-	// MinioStillToMigrate: both are those that were planned for, and the Service leads to
-	// the single one.
+	// MinioStillToMigrate: both are the planned ones, and the Service selects standalone MinIO.
 	MinioStillToMigrate = "MinioStillToMigrate"
-	// MinioSourceRuns: a pod of the single one serves, and no other has its label.
+	// MinioSourceRuns: a pod of standalone MinIO serves, and no other pod has its label.
 	MinioSourceRuns = "MinioSourceRuns"
 	// MinioBothAnswer: both accept the credentials.
 	MinioBothAnswer = "MinioBothAnswer"
-	// MinioNothingForeign: the highly available one was not found to have what is not known
-	// to be a mere copy. It may be forced.
+	// MinioNothingForeign: on the highly available MinIO EKCO found only its own copies. It may be forced.
 	MinioNothingForeign = "MinioNothingForeign"
-	// MinioNothingLacks: it was not found to lack anything where somebody else has the
-	// Service lead there. It may be forced.
+	// MinioNothingLacks: EKCO found no data of standalone MinIO that is missing on the highly available one, where EKCO
+	// did not switch the Service. It may be forced.
 	MinioNothingLacks = "MinioNothingLacks"
-	// MinioNoBypass: nothing but Service minio leads to the single one. It may be forced.
+	// MinioNoBypass: clients reach standalone MinIO only through Service minio. It may be forced.
 	MinioNoBypass = "MinioNoBypass"
-	// MinioRoom: the highly available one has room for all that is left to copy, and keeps a
-	// fifth of each file system free. It may be forced. It is asked again during the copy.
+	// MinioRoom: the highly available MinIO has room for the rest of the copy, with a fifth of each file system kept
+	// free. It may be forced. It is checked again during the copy.
 	MinioRoom = "MinioRoom"
-	// MinioCarriedOver puts on record what cannot be carried over, and holds the switch until a person
-	// released that. It may be forced.
+	// MinioCarriedOver records what cannot be carried over, and holds the switch until a person has released that. It
+	// may be forced.
 	MinioCarriedOver = "MinioCarriedOver"
-	// MinioSourceCalm: the single one was not found to change too fast just now.
+	// MinioSourceCalm: standalone MinIO did not change too fast recently.
 	MinioSourceCalm = "MinioSourceCalm"
-	// MinioSuccessor: the single one is what was copied, and another pod can take the place
-	// of the one that serves. It may be forced, for one attempt.
+	// MinioSuccessor: standalone MinIO is the store that was copied, and another pod can replace the one that serves.
+	// It may be forced, for one attempt.
 	MinioSuccessor = "MinioSuccessor"
-	// MinioSourceKept: the single one was not found to lack what no client was heard to remove. It may be forced.
+	// MinioSourceKept: the highly available MinIO has nothing that standalone MinIO does not have and whose removal no
+	// event reported. It may be forced.
 	MinioSourceKept = "MinioSourceKept"
-	// MinioTries: the switch was not tried in vain just now, nor too often.
+	// MinioTries: the switch did not fail just now, nor too often.
 	MinioTries = "MinioTries"
-	// MinioKeptLongEnough: the highly available one has served for long enough.
+	// MinioKeptLongEnough: the highly available MinIO has served for long enough.
 	MinioKeptLongEnough = "MinioKeptLongEnough"
-	// MinioStillServed: it serves.
+	// MinioStillServed: the highly available MinIO serves.
 	MinioStillServed = "MinioStillServed"
 )
 
-// The keys of what may be forced.
+// The keys of holds that may be forced.
 const (
 	keyRoom = "room"
 )
 
 const (
-	// triesRest is how long the switch rests after it was tried in vain, of which tries
-	// are made.
+	// triesRest is the pause after a failed switch, tries the maximum number of attempts.
 	triesRest = 5 * time.Minute
 	tries     = 3
-	// calmRest is how long a source is left that changes too fast.
+	// calmRest is the pause for a source that changes too fast.
 	calmRest = 10 * time.Minute
 )
 
@@ -124,7 +122,7 @@ func (m *migrator) bothAnswer(ctx context.Context, record journal.ActionRecord) 
 	return actions.Pass()
 }
 
-// notCarried returns all that is known not to be carried over.
+// notCarried returns everything that is known not to be carried over.
 func notCarried(record journal.ActionRecord) (all []string, err error) {
 	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
@@ -143,8 +141,8 @@ func notCarried(record journal.ActionRecord) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// carriedOver holds the switch before anything is lost that no person released. Until then it passes, and
-// says what would be. That is put on record each time that it is something else.
+// carriedOver holds the switch before anything is lost that no person released. Until then it passes with a warning
+// that names it, which is recorded each time it changes.
 func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
@@ -178,14 +176,13 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 	return actions.PassBecause(text).About(hex.EncodeToString(sum[:8]))
 }
 
-// uncarriedText says what the switch would lose.
+// uncarriedText names what the switch would lose.
 func uncarriedText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("ha-minio does not accept %s, which would be deleted with standalone MinIO: %s; ask the owner to store the data in another way, or to remove it; "+
 		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
-// isOlder reports whether a server's version, which is the time of its release, is known to
-// come before another's.
+// isOlder reports whether a server's version, which is the time of its release, is known to be before the other's.
 func isOlder(one, other string) bool {
 	from, err := time.Parse(time.RFC3339, one)
 	if err != nil {
@@ -206,7 +203,7 @@ func sourceCalm(_ context.Context, record journal.ActionRecord) actions.Verdict 
 	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmRest)))).About("fast")
 }
 
-// noBypass holds where clients would write to the pod that only EKCO shall reach.
+// noBypass holds while clients could write to the pod that only EKCO may reach.
 func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	names, err := m.api.Bypasses(ctx)
 	if err != nil {
@@ -220,7 +217,7 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 		"switch them to Service minio and remove this access; if no client writes this way, %s continues", strings.Join(names, ", "), releases(key, record))).AboutList(key)
 }
 
-// tried rests between tries, and holds after the last. A retry begins anew.
+// tried pauses between attempts, and holds after the last. A retry starts over.
 func (m *migrator) tried(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
@@ -241,14 +238,14 @@ func (m *migrator) tried(ctx context.Context, record journal.ActionRecord) actio
 	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, leadsTo(leads), words.Stamp(cut.FailedAt.Add(triesRest)))).About("rest")
 }
 
-// within reports whether something was at most so long ago. What lies in the future was
-// written by another clock, and says nothing.
+// within reports whether something happened at most so long ago. A time in the future is of another clock, and says
+// nothing.
 func within(at time.Time, span time.Duration) bool {
 	ago := time.Since(at)
 	return ago >= 0 && ago < span
 }
 
-// keyOr returns the key of an error, or another one where it has none.
+// keyOr returns the key of an error, or the given one if it has none.
 func keyOr(err error, otherwise string) string { return cmp.Or(actions.KeyOf(err), otherwise) }
 
 func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionRecord) actions.Verdict {
@@ -262,8 +259,7 @@ func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionReco
 	return verdict.About("served").OnceLasting(m.KeepSource, "ha-minio serves; standalone MinIO is kept until it has served long enough")
 }
 
-// incomplete says which replicas are lacking: with no more than a quorum of them, the next one that is
-// lost takes objects with it.
+// incomplete returns which replicas are missing: if only a quorum runs, the loss of another one loses objects.
 func (m *migrator) incomplete(ctx context.Context) string {
 	live, lacks, err := m.api.Unready(ctx)
 	switch {

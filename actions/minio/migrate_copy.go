@@ -13,17 +13,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// copying copies all objects while the single MinIO serves. It notes how far it is, and goes
-// on from there. Its proof is that it came to the end: whether all is the same is looked at
-// by the next step.
+// copying copies all objects while standalone MinIO serves. It records its position, and continues from there. Its
+// proof is that it came to the end: the next step compares both sides.
 type copying struct{ *migrator }
 
 // Interruptible implements [actions.InterruptibleStep].
 func (copying) Interruptible() bool { return true }
 
 const (
-	// noteEvery and noteObjects are how far apart its notes are, at least: each is an
-	// event.
+	// noteEvery and noteObjects are the minimum distance between its records: each is an event.
 	noteEvery   = time.Minute
 	noteObjects = 10_000
 )
@@ -60,7 +58,7 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		result, err = replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
 			From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
 			Progress: n.progress, Checkpoint: n.checkpoint, Removed: both.removed,
-			// It is told more often than it is noted: at the end of each bucket it is, too.
+			// The position comes more often than it is recorded: also at the end of each bucket.
 			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
 		}))
 		return err
@@ -74,8 +72,7 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return json.Marshal(done)
 }
 
-// watchRoom ends a copy for whose rest there is no room any more. That it cannot be asked
-// for ends nothing: a full disk is noticed in any case.
+// watchRoom ends a copy if the rest no longer fits. A failed check ends nothing: a full disk is noticed in any case.
 func (s copying) watchRoom(both sides, step actions.StepContext, all journal.MinioPrepared, n *noter) look {
 	return look{roomEvery, func(ctx context.Context) error {
 		if step.Action.HasForced(MinioRoom, keyRoom) {
@@ -93,12 +90,12 @@ func (s copying) watchRoom(both sides, step actions.StepContext, all journal.Min
 	}}
 }
 
-// noter notes how far a pass is. The pass calls one of progress and checkpoint at a time.
+// noter records how far a pass is. The pass calls one of progress and checkpoint at a time.
 type noter struct {
 	ctx  context.Context
 	step actions.StepContext
 	told meter
-	// before is what earlier attempts did, at what is on record.
+	// before is what earlier attempts did, at what is recorded.
 	before, at journal.MinioCopied
 	last       time.Time
 
@@ -133,7 +130,7 @@ func (n *noter) checkpoint(position replica.Position) error {
 	return nil
 }
 
-// meter says how far a copy is, and how long the rest may take.
+// meter computes how far a copy is, and how long the rest may take.
 type meter struct {
 	began        time.Time
 	total, bytes int64
@@ -149,7 +146,7 @@ func (m meter) progress(p replica.Progress) actions.Progress {
 	return told
 }
 
-// rest is how many seconds more take as many as are left, when so many took so long.
+// rest is how many seconds the remaining ones take if the done ones took so long.
 func rest(took float64, done, left int64) float64 {
 	if done <= 0 || left <= 0 {
 		return 0

@@ -310,7 +310,7 @@ func TestWhatIsWrittenByOldConnectionsIsCompared(t *testing.T) {
 func TestASwitchBySomebodyElseWhereThePodCannotBeReplacedIsNotKnown(t *testing.T) {
 	for name, spoil := range map[string]func(b *duo){
 		"connected to pod":                      func(b *duo) { b.Cordon("a", true) },
-		"wait for the next pod":     func(b *duo) { b.Stick(true) },
+		"wait for the next pod":                 func(b *duo) { b.Stick(true) },
 		"minio-by-hand has the label app=minio": func(b *duo) { b.Crowd(true) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// awaitServed has no effect: its preflight waits until the highly available MinIO has
-// served for long enough.
+// awaitServed has no effect: its preflight waits until the highly available MinIO has served for long enough.
 type awaitServed struct{ *migrator }
 
 func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
@@ -24,9 +23,9 @@ func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.
 
 func (awaitServed) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// untouched ends a migration if the Service was changed since it is known that the highly
-// available MinIO has all: while EKCO was away clients may have been led to the single one
-// again, and what they wrote there would be deleted unread. The next migration compares.
+// untouched ends a migration if the Service was changed after EKCO knew that the highly available MinIO had everything:
+// clients may have used standalone MinIO while EKCO was away, and what they wrote there would be deleted. The next
+// migration compares.
 func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	version, _, err := knownAt(record)
 	if err != nil {
@@ -45,8 +44,8 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 	return actions.Pass()
 }
 
-// knownAt returns the resource version that the Service had when the highly available MinIO
-// was known to have all, and the fingerprint of the single one, each empty where that is not on record.
+// knownAt returns the resource version of the Service, and the fingerprint of standalone MinIO, from when EKCO knew
+// that the highly available MinIO had everything; each is empty if it is not recorded.
 func knownAt(record journal.ActionRecord) (version, fingerprint string, err error) {
 	shall, err := shallOf(record)
 	if err != nil {
@@ -63,18 +62,18 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 	case compared.Done:
 		return compared.Version, compared.Fingerprint, nil
 	case shall.HandOver && !shall.Switched:
-		return "", "", nil // it is compared yet
+		return "", "", nil // the comparison is still to come
 	case shall.HandOver:
 		return shall.Version, shall.Fingerprint, nil
 	}
 	return cut.Version, cut.Fingerprint, nil
 }
 
-// deleteDeployment is done when there is no Deployment of that UID any more. Before it deletes that it looks for what was
-// written there since the highly available MinIO has all.
+// deleteDeployment is done when there is no Deployment of that UID any more. It first checks for what clients wrote
+// there after the highly available MinIO had everything.
 type deleteDeployment struct{ *migrator }
 
-// Interruptible implements [actions.InterruptibleStep]: the look may take long.
+// Interruptible implements [actions.InterruptibleStep]: the check may take long.
 func (deleteDeployment) Interruptible() bool { return true }
 
 // Atomic implements [actions.AtomicStep].
@@ -108,7 +107,7 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	return outputs, kube.Deleted(s.api.DeleteDeployment(ctx, shall.Deployment))
 }
 
-// looked returns what the single MinIO has alone and a person released, or an error.
+// looked returns what only standalone MinIO has and a person released, or an error.
 func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	unread, err := unreadBy(step.Action)
 	if err != nil || unread || !looksLate(step.Action) {
@@ -126,7 +125,7 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 		return nil, err
 	}
 	if err := step.NoteAhead(ctx, left); err != nil {
-		return nil, err // or else nobody would know that this deletes it
+		return nil, err // an EKCO on another node must know that this one deletes it
 	}
 	if err := step.CheckAgain(ctx); err != nil {
 		left.Done = false
@@ -135,8 +134,8 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 	return outputs, nil
 }
 
-// below looks once more for objects below others, which clients may have written since the step before. What it finds
-// that step tells, and holds.
+// below checks once more for objects below others, which clients may have written since the step before. That step
+// reports and holds for what it finds.
 func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) error {
 	step.Planned.ID = journal.StepLookBelowAgainMinio
 	_, err := lookBelow{s.api, s.sourceDrive}.Do(ctx, step)
@@ -146,7 +145,7 @@ func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) e
 	return err
 }
 
-// lateOf is what is on record of the look, which a later step needs.
+// lateOf is the recorded result of the check, which a later step needs.
 func lateOf(step actions.StepContext) json.RawMessage {
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return outputs
@@ -154,8 +153,9 @@ func lateOf(step actions.StepContext) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// late returns what the highly available MinIO lacks, if the single one is not as it was when the other one had all of
-// it. Clients may have deleted some of that on the highly available one since; nothing tells that from what was lost.
+// late returns what the highly available MinIO does not have, if standalone MinIO is not as it was when the other one
+// had everything. Clients may have deleted some of that from the highly available one since; EKCO cannot distinguish
+// that from lost data.
 func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
 	_, was, err := knownAt(record)
 	if err != nil {
@@ -182,14 +182,14 @@ func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord)
 	return journal.MinioCompared{MinioFound: found}, err
 }
 
-// looksLate reports whether the plan has that look. Those of earlier EKCOs lack it.
+// looksLate reports whether the plan has that check. Those of earlier EKCOs do not.
 func looksLate(record journal.ActionRecord) bool {
 	planned, is := record.Plan.Step(journal.StepDeleteMinioDeployment)
 	return !record.Planned || is && planned.Does == doesLookAndDelete
 }
 
-// deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone.
-// One that a Deployment uses again is left alone.
+// deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone. A claim that a new
+// Deployment uses is kept.
 type deleteSingleClaim struct{ *migrator }
 
 // Atomic implements [actions.AtomicStep].
@@ -233,7 +233,7 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	return s.needed(ctx, step.Action)
 }
 
-// needed leaves the claim if the highly available MinIO is gone: what is on it may be the last copy.
+// needed keeps the claim if the highly available MinIO is gone: the claim may have the last copy.
 func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionRecord) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon {
@@ -242,7 +242,7 @@ func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionReco
 	return actions.Proof{Missing: "the claim of standalone MinIO still exists"}, err
 }
 
-// keptUnread is why a claim stays that may hold what nobody has copied.
+// keptUnread is why a claim is kept that may have data without a copy.
 const keptUnread = "the claim minio-pv-claim is kept: it may have the last writes to standalone MinIO, which were not copied; delete it when you are sure that no data is missing"
 
 func leftAlone(why string) (actions.Proof, error) {
@@ -250,8 +250,8 @@ func leftAlone(why string) (actions.Proof, error) {
 	return actions.Proof{Done: err == nil, Outputs: outputs}, err
 }
 
-// unreadBy reports whether the Service leads to the highly available MinIO by a switch that
-// went without the last that the single one had.
+// unreadBy reports whether the Service selects the highly available MinIO after a switch without the last writes to
+// standalone MinIO.
 func unreadBy(record journal.ActionRecord) (bool, error) {
 	shall, err := shallOf(record)
 	if err != nil {

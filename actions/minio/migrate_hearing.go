@@ -16,37 +16,38 @@ import (
 )
 
 const (
-	// hearingLease is after what time another connection follows the one that listens, which the server ends after an
-	// hour; for hearingOverlap both listen.
+	// hearingLease is when a second connection follows the one that listens, which the server ends after an hour; for
+	// hearingOverlap both listen.
 	hearingLease   = 45 * time.Minute
 	hearingOverlap = time.Minute
-	// hearingRetry is how long it is until it tries again.
+	// hearingRetry is the pause before it connects again.
 	hearingRetry = 5 * time.Second
-	// echoTimeout is how long an echo is waited for, which is asked for every echoInterval: a server may keep events
-	// back until there are enough.
+	// echoTimeout is how long EKCO waits for the event of an echo, which it sends every echoInterval: a server may
+	// delay events until there are enough.
 	echoTimeout  = 3 * time.Second
 	echoInterval = 20 * time.Millisecond
-	// maxHeard is how many removals are remembered since a pass, of 24 bytes each. What is forgotten is not known to be
-	// removed.
+	// maxHeard is the maximum number of removals that are remembered between passes, of 24 bytes each. What is
+	// forgotten is not known to be removed.
 	maxHeard = 100_000
 )
 
-// hearing remembers what clients were heard to remove from the single MinIO: only that may be removed from the copy
-// without a person's word. It listens from the first connection of a migration until that is over. Nobody hears while
-// EKCO is away. It is nil where nobody listens.
+// hearing remembers which removals the events of standalone MinIO reported: EKCO removes only these from the copy
+// without asking a person. It listens from the first connection of a migration until that is over, but not while EKCO
+// is away. It is nil where EKCO does not listen.
 type hearing struct {
 	mu sync.Mutex
-	// pod is the one that is listened to, store what it serves. life is that of the migration that listens.
+	// pod is the pod that it listens to, store the id of its store. life is the context of the migration that listens.
 	pod, store string
 	life       context.Context
 	source     minio.Store
-	// echoes are waited for, by key. silent is set where the pod reports none, so that nobody waits for it again.
+	// echoes are waited for, by key. silent is set if the pod reports no echo, so that EKCO does not wait for one
+	// again.
 	echoes map[string]func()
 	silent bool
-	// heard is what was removed since the last pass over everything, before what was between the last two, each with the
-	// milliseconds since 1970.
+	// heard are the removals since the last pass over everything, before those between the last two passes, each with
+	// the milliseconds since 1970.
 	heard, before map[removalHash]int64
-	// failed is why nobody listened for a while, until that was told.
+	// failed is why EKCO missed events, until that was logged.
 	failed error
 }
 
@@ -58,8 +59,8 @@ func hashOf(bucket, key, id string) removalHash {
 	return removalHash(sum[:16])
 }
 
-// listen has a pod be listened to from before it returns, if that can be and ctx is of a migration under way. The store
-// is closed once nobody listens.
+// listen starts to listen to a pod before it returns, if ctx is of an open migration. The store is closed when
+// listening ends.
 func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
 	life := actions.Life(ctx)
 	if h == nil || life == nil {
@@ -95,7 +96,7 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 	return nil
 }
 
-// catchUp waits until all is heard that was removed before. If that takes too long, the rest is not known to be removed.
+// catchUp waits until all earlier removals are reported. If that takes too long, the rest is not known to be removed.
 func (h *hearing) catchUp(ctx context.Context) {
 	if h == nil {
 		return
@@ -136,7 +137,7 @@ func (h *hearing) catchUp(ctx context.Context) {
 	}
 }
 
-// isSilent reports whether a server answers and reports no echo, once that was seen.
+// isSilent reports whether a server was seen to answer without reporting an echo.
 func (h *hearing) isSilent(seen bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -196,7 +197,7 @@ func (h *hearing) fails(err error) {
 	h.failed = err
 }
 
-// failure returns why nobody listened for a while, once.
+// failure returns once why EKCO missed events.
 func (h *hearing) failure() error {
 	if h == nil {
 		return nil
@@ -207,8 +208,8 @@ func (h *hearing) failure() error {
 	return h.failed
 }
 
-// removed reports whether a client was heard to remove a version, or all of its object or bucket, since it was
-// written; without a key it is about the bucket.
+// removed reports whether an event reported the removal of a version, or of all of its object or bucket, after it was
+// written; a version without a key stands for the bucket.
 func (h *hearing) removed(bucket string, v s3.Version) bool {
 	if h == nil {
 		return false
@@ -225,7 +226,7 @@ func (h *hearing) removed(bucket string, v s3.Version) bool {
 	return false
 }
 
-// passed forgets what was removed before a pass over everything began, which has removed that from the copy.
+// passed forgets removals from before the last pass over everything, which has removed them from the copy.
 func (h *hearing) passed() {
 	if h == nil {
 		return
@@ -235,7 +236,7 @@ func (h *hearing) passed() {
 	h.heard, h.before = map[removalHash]int64{}, h.heard
 }
 
-// known returns what may be removed from the copy: what clients were heard to remove, and what a person released.
+// known returns what may be removed from the copy because a person released it.
 func (m *migrator) known(record journal.ActionRecord) (func(name string) bool, error) {
 	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {

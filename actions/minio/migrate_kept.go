@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// asideBucket has on the highly available MinIO what the single one lacks though nobody was heard to remove it. No
-	// migration looks at it, unless a client made it.
+	// asideBucket has, on the highly available MinIO, the versions that standalone MinIO no longer has and whose
+	// removal no event reported. No migration looks at it, unless a client created it.
 	asideBucket = "ekco-set-aside"
-	// mostAside is how many versions are set aside without a person's word.
+	// mostAside is how many versions EKCO sets aside without asking a person.
 	mostAside = 20
 )
 
-// setAside accounts for what the highly available MinIO has alone. A little that may have been removed while nobody
-// listened is set aside there; of more a person decides.
+// setAside accounts for what only the highly available MinIO has. A few versions that clients may have removed while
+// EKCO did not listen are set aside there; if there are more, a person decides.
 func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, users []string) error {
 	names := slices.Clone(users)
 	buckets := false
@@ -65,7 +65,7 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 	return nil
 }
 
-// loses leaves it to a person what is on the highly available MinIO alone.
+// loses asks a person to decide on what only the highly available MinIO has.
 func (a *attempt) loses(both sides, count int, names []string) error {
 	slices.Sort(names)
 	names = names[:min(len(names), replica.MaxNames)]
@@ -73,7 +73,7 @@ func (a *attempt) loses(both sides, count int, names []string) error {
 	return &actions.UnfinishedError{Left: lostText(a.state.Lost, a.step.Action), Waits: true}
 }
 
-// heardSince removes versions of which an event came after the pass had asked, and returns the rest.
+// heardSince removes versions whose removal was reported after the pass looked for it, and returns the rest.
 func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
 	if rest.Count = kept.Count; kept.Count > 0 {
 		s.hearing.catchUp(ctx)
@@ -91,7 +91,7 @@ func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.
 	return rest, nil
 }
 
-// putAside moves a version out of the way, unless the source has it after all.
+// putAside sets a version aside, unless the source has it after all.
 func (s sides) putAside(ctx context.Context, item replica.Item) error {
 	theirs, err := s.source.VersionsOf(ctx, item.Bucket, item.Key)
 	if err != nil {
@@ -111,8 +111,7 @@ func lostText(found journal.MinioFound, record journal.ActionRecord) string {
 		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly what is named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
 }
 
-// sourceKept holds the switch before anything is left out that the single MinIO may have lost, and says what was
-// set aside.
+// sourceKept holds the switch while data of standalone MinIO may be lost, and warns of what was set aside.
 func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {

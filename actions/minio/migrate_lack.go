@@ -10,22 +10,21 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// lack is why clients cannot be cut off as they should be: without it the switch would miss
-// what they write last. Nothing is lacking where it has no key.
+// lack is why clients cannot be cut off in the regular way, without which the switch would miss their last writes.
+// Without a key there is no such reason.
 type lack struct {
 	// key names the cause, with the object that it is about.
 	key, text string
-	// unreadable is set where nothing can be had from the single MinIO, passes where that often
-	// passes by itself.
+	// unreadable is set if standalone MinIO cannot be read, passes if that is often temporary.
 	unreadable, passes bool
 }
 
-// keyOf is the key of a hold for it. A word that goes past it counts for one attempt.
+// keyOf is the key of a hold for it. A force counts for one attempt.
 func (l lack) keyOf(state journal.MinioCutOver) string {
 	return fmt.Sprintf("%s, for attempt %d", l.key, state.Forces+1)
 }
 
-// lacking looks whether clients can be cut off.
+// lacking checks whether clients can be cut off.
 func (m *migrator) lacking(ctx context.Context, record journal.ActionRecord) (lack, error) {
 	single, err := m.api.Single(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func (m *migrator) lacking(ctx context.Context, record journal.ActionRecord) (la
 	return lack{key: no.Cause, text: fmt.Sprintf("the switch has to replace pod %s of standalone MinIO, and no replacement can start: %s", pod.Name, no.Reason)}, nil
 }
 
-// mayBeReplaced holds where writers could be cut off only by an outage without end.
+// mayBeReplaced holds if writers could be cut off only by an endless outage.
 func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// prepare makes the buckets, and users and policies. Its proof is what it leaves on record:
-// whether all is the same is looked at when all was copied.
+// prepare creates the buckets, users and policies. Its proof is its record: a comparison follows when everything is
+// copied.
 type prepare struct{ *migrator }
 
 // Interruptible implements [actions.InterruptibleStep].
@@ -47,7 +47,7 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	if err := step.CheckAgain(ctx); err != nil {
-		return nil, err // to look at everything took its time
+		return nil, err // the comparison took its time
 	}
 	if err := watched(ctx, s.unsettle, both.watchService()); err != nil {
 		return nil, waiting(err)
@@ -59,7 +59,7 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return json.Marshal(left)
 }
 
-// survey prepares the target, and takes down how much there is.
+// survey prepares the target, and records how much there is on both sides.
 func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 	lost, err := s.prepare(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 	return nil
 }
 
-// foreign returns what others have put on the target and a person released.
+// foreign returns what the target has that EKCO did not copy, and a person released.
 func (s prepare) foreign(ctx context.Context, both sides, step actions.StepContext) (journal.MinioFound, error) {
 	shall, err := shallOf(step.Action)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 	}
 	since := shall.Ours
 	if shall.Source != both.id || since.After(time.Now()) {
-		since = time.Time{} // what EKCO copied was another store's, and may be the last of it; or its clock was wrong
+		since = time.Time{} // EKCO copied another store, of which this may be the last copy; or its clock was wrong
 	}
 	found, err := alone(ctx, both.target, both.source, since, replica.Foreign)
 	if err == nil && since.IsZero() { // it may have served
@@ -121,9 +121,9 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 // loss is what cannot be carried over.
 type loss struct {
 	settings []replica.Warning
-	// iam are users, policies and the like, versions those of objects.
+	// iam are users, policies and the like; versions are those of objects.
 	iam, versions []string
-	// kept are users, policies and the like that the target has alone, and nobody released.
+	// kept are users, policies and the like that only the target has, and no person released.
 	kept []string
 }
 
@@ -146,8 +146,8 @@ func (l loss) hasSetting(bucket string, name s3.SettingName) bool {
 	return slices.ContainsFunc(l.settings, func(w replica.Warning) bool { return w.Bucket == bucket && w.Setting == name })
 }
 
-// prepare makes buckets with what does not act by itself, and users and policies. Secrets
-// are in memory only.
+// prepare creates buckets, with the settings that do not act automatically, and users and policies. Secrets are in
+// memory only.
 func (s sides) prepare(ctx context.Context) (loss, error) {
 	warnings, err := replica.Prepare(ctx, s.source, s.target)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s sides) prepare(ctx context.Context) (loss, error) {
 	return loss{settings: warnings, iam: iam, kept: kept}, err
 }
 
-// sameIAM makes users and policies those of the source, and names what the target does not
-// accept, and what it has alone and keeps: a server that has lost their files serves without them.
+// sameIAM makes users and policies those of the source, and names what the target does not accept, and what only the
+// target has and keeps: a server that has lost the files of users serves without them.
 func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) {
 	want, err := s.source.ExportIAM(ctx)
 	if err != nil {
@@ -174,8 +174,8 @@ func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) 
 	return refused, have.Beyond(want), nil
 }
 
-// rehearse sets what acts by itself for a moment each, and names what the target does not
-// accept: that must be known before the switch. What it would set it keeps.
+// rehearse sets each setting that acts automatically for a moment, and names what the target does not accept, which
+// must be known before the switch. keeps collects these settings.
 func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.Warning, err error) {
 	buckets, err := s.source.Buckets(ctx)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 		}
 		keeps.add(bucket, want)
 		for _, name := range []s3.SettingName{s3.Lifecycle, s3.Notification, s3.Quota} {
-			if want[name] == "" && have[name] == "" { // else another try was interrupted
+			if want[name] == "" && have[name] == "" { // otherwise an earlier attempt was interrupted
 				continue
 			}
 			warning, err := s.trySetting(ctx, bucket, name, want[name])
@@ -205,7 +205,7 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 	return refused, nil
 }
 
-// trySetting sets a setting and takes it away.
+// trySetting sets a setting and removes it again.
 func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingName, want string) ([]replica.Warning, error) {
 	if refused, err := replica.Try(ctx, s.target, bucket, name, want); err != nil || len(refused) > 0 {
 		return refused, err

@@ -12,11 +12,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// room compares what is left to copy with what fits, of which local volumes know only a
-// nominal part.
+// room compares the rest of the copy with the free space, which the size of a local volume does not limit.
 func (m *migrator) room(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if record.Request.DryRun || record.HasForced(MinioRoom, keyRoom) {
-		return actions.Pass() // nothing was looked at, or it does not matter
+		return actions.Pass() // nothing was surveyed, or a person forced it
 	}
 	all, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
@@ -41,9 +40,8 @@ func (m *migrator) room(ctx context.Context, record journal.ActionRecord) action
 	return actions.Hold(fmt.Sprintf("%s; enlarge its volumes or the nodes' disks, or, if they can grow, continue with \"ekco retry --force %s\"", lacks, record.ID)).About(keyRoom)
 }
 
-// lacksRoom says how much does not fit of what is to be copied besides what was done, "" if
-// all does. Buckets and keys are copied in order, so that what an earlier migration left is
-// among the first of them: it is not copied again.
+// lacksRoom returns how much does not fit of what is still to be copied, "" if everything does. Buckets and keys are
+// copied in order, so that what an earlier migration copied is among the first of them: it is not copied again.
 func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioPrepared, done journal.MinioCopied) (string, error) {
 	server, err := both.target.Server(ctx)
 	if err != nil {
@@ -62,8 +60,8 @@ func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioP
 		size(free), size(need)), nil
 }
 
-// machines names the node on which a server of the highly available MinIO is. Servers of
-// which nobody knows are taken to be together.
+// machines names the node of a server of the highly available MinIO. Servers without a known node are counted as one
+// node.
 func machines(pods []journal.MinioPod) func(host string) string {
 	nodes := make(map[string]string, len(pods))
 	for _, pod := range pods {
@@ -78,7 +76,7 @@ func machines(pods []journal.MinioPod) func(host string) string {
 	}
 }
 
-// roomEvery is how often room is looked for during a copy: others write to the same disks.
+// roomEvery is how often the free space is checked during a copy: other programs write to the same disks.
 const roomEvery = time.Minute
 
 // noRoomError ends a copy that would fill the disks of the nodes.

@@ -15,24 +15,24 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// MinioNothingNested is the preflight that the last look found no object below another object.
-// It may be forced, for exactly what was found.
+// MinioNothingNested is the preflight that the last check found no object below another object. It may be forced, for
+// exactly what was found.
 const MinioNothingNested = "MinioNothingNested"
 
 const (
-	// nestedRest is the first pause after a look that found something; see [actions.Doubled].
+	// nestedRest is the first pause after a check that found something; see [actions.Doubled].
 	nestedRest = time.Minute
-	// maxNested is how many objects of a look can be released by force: the reason names all of them.
+	// maxNested is how many objects can be released by force: the reason names all of them.
 	maxNested = 99
-	// unread ends the key of what kept EKCO from looking.
+	// unread ends the key of an error that prevented the check.
 	unread = " unread"
 )
 
-// lookBelow looks for objects below others. MinIO neither copies nor restores them: with the drives
-// that have them they are gone.
+// lookBelow looks for objects below others. MinIO neither copies nor restores them: they are lost with the drives that
+// have them.
 type lookBelow struct {
 	api minio.API
-	// pods returns the pods whose drives are looked through.
+	// pods returns the pods whose drives are checked.
 	pods func(ctx context.Context, record journal.ActionRecord) ([]string, error)
 }
 
@@ -68,8 +68,8 @@ func (s lookBelow) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	return nil, cmp.Or[error](err, &actions.UnfinishedError{Left: left.Lacks, Waits: true, Outputs: outputs})
 }
 
-// find looks through one drive after the other: all at once would slow clients down. All must be
-// looked at, since a drive that was restored lacks what is below others.
+// find checks one drive after the other: all at once would slow clients down. All must be checked, since a restored
+// drive does not have the objects below others.
 func (s lookBelow) find(ctx context.Context, record journal.ActionRecord) (all []minio.Nested, err error) {
 	pods, err := s.pods(ctx, record)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s lookBelow) find(ctx context.Context, record journal.ActionRecord) (all [
 	return slices.Compact(all), nil
 }
 
-// nestedText says what was found, "" if nothing was.
+// nestedText names what was found, "" if nothing was.
 func nestedText(found []minio.Nested) string {
 	if len(found) == 0 {
 		return ""
@@ -121,14 +121,14 @@ func nothingNested(_ context.Context, record journal.ActionRecord) actions.Verdi
 	return actions.Pass()
 }
 
-// looksBelow reports whether the step is in the plan. Those of earlier EKCOs lack it.
+// looksBelow reports whether the step is in the plan. Plans of earlier EKCOs do not have it.
 func looksBelow(record journal.ActionRecord, step string) bool {
 	_, planned := record.Plan.Step(step)
 	return planned || !record.Planned
 }
 
-// sourceDrive is the drive of the single MinIO. There is none to look through where its claim is
-// kept: after a switch without it, and where there is another Deployment, which uses the claim.
+// sourceDrive is the drive of standalone MinIO. Nothing is checked if its claim is kept: after a switch without it, and
+// if there is another Deployment, which uses the claim.
 func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord) ([]string, error) {
 	shall, err := shallOf(record)
 	if err != nil {
@@ -149,7 +149,7 @@ func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord)
 	return []string{pod.Name}, nil
 }
 
-// replicaDrives are those of all replicas that run.
+// replicaDrives are the drives of all replicas that run.
 func replicaDrives(api minio.API) func(context.Context, journal.ActionRecord) ([]string, error) {
 	return func(ctx context.Context, _ journal.ActionRecord) (pods []string, err error) {
 		running, err := api.Running(ctx)

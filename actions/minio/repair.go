@@ -13,9 +13,9 @@ import (
 
 // The preflights of a repair.
 const (
-	// MinioServiceDisabled: the Service is as an EKCO left it, and so is the Deployment.
+	// MinioServiceDisabled: the Service is still disabled, and the Deployment is the one that was planned for.
 	MinioServiceDisabled = "MinioServiceDisabled"
-	// MinioHealthy: one of the replicas says that the highly available MinIO is healthy.
+	// MinioHealthy: one of the replicas reports that the highly available MinIO is healthy.
 	MinioHealthy = "MinioHealthy"
 )
 
@@ -24,7 +24,7 @@ const pointTimeout = 30 * time.Second
 func repairing(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRepairMinio, Noun: "repair", Expendable: true,
-		// Another EKCO may have disabled the Service just now, in the midst of its switch.
+		// Another EKCO may have just disabled the Service for its switch.
 		Exclusive: true,
 		AskedLast: []string{MinioServiceDisabled},
 		Plan:      planRepair,
@@ -35,8 +35,8 @@ func repairing(api minio.API, changed func()) actions.Definition {
 	}
 }
 
-// planRepair asks for the health of what the Service is to lead to only if that is not all
-// there is: the single MinIO has the data, whatever it does.
+// planRepair requires a healthy MinIO only if the Service is to select the highly available one: otherwise standalone
+// MinIO has the data, in whatever state it is.
 func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	asked, err := journal.InputOf[journal.MinioRepair](record.Request)
 	if err != nil {
@@ -57,7 +57,7 @@ func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, e
 	}}}, err
 }
 
-// serviceDisabled passes also what the action itself has done.
+// serviceDisabled also passes once the action itself has changed the Service.
 func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) actions.Verdict {
 	return func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 		asked, err := journal.InputOf[journal.MinioRepair](record.Request)
@@ -92,7 +92,7 @@ func healthy(api minio.API) actions.Preflight {
 	})
 }
 
-// point is a single patch, which bears being repeated.
+// point is a single patch, which can be repeated.
 type point struct {
 	api     minio.API
 	changed func()

@@ -11,16 +11,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// MinioReady is the preflight that all replicas are ready and MinIO is healthy, or that
-// nobody has waited for that yet.
+// MinioReady is the preflight that all replicas are ready and MinIO is healthy. It passes before the first wait for
+// that.
 const MinioReady = "MinioReady"
 
-// MinioDataElsewhere is the preflight that no replica is taken away whose data somebody needs.
+// MinioDataElsewhere is the preflight that no replica is removed whose data is needed.
 const MinioDataElsewhere = "MinioDataElsewhere"
 
 const (
 	scaleTimeout = 30 * time.Second
-	// readyTimeout is how long the replicas may take without a word.
+	// readyTimeout is how long EKCO waits for the replicas before it holds with their reasons.
 	readyTimeout = 2 * time.Minute
 )
 
@@ -37,8 +37,8 @@ func scaling(api minio.API, changed func()) actions.Definition {
 	}
 }
 
-// planScale changes in one step, which alone keeps others from the storage: each replica
-// takes a volume. That all are ready may take for ever.
+// planScale changes the StatefulSet in a step of its own, since only that step must keep other actions from the
+// storage: each replica takes a volume. The replicas may never become ready.
 func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	asked, err := journal.InputOf[journal.MinioScale](record.Request)
 	if err != nil {
@@ -60,8 +60,8 @@ func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 	}}, err
 }
 
-// dataElsewhere implements [MinioDataElsewhere]. The data of a replica that is taken away stays on its
-// volume, and the others go without it.
+// dataElsewhere implements [MinioDataElsewhere]. The data of a removed replica stays on its volume, and the others run
+// without it.
 func dataElsewhere(api minio.API) actions.Preflight {
 	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 		shall, err := journal.InputOf[journal.MinioScale](record.Request)
@@ -86,7 +86,7 @@ func dataElsewhere(api minio.API) actions.Preflight {
 	})
 }
 
-// scale is a single update, which bears being repeated.
+// scale is a single update, which can be repeated.
 type scale struct {
 	api     minio.API
 	changed func()
@@ -126,7 +126,7 @@ func asked(facts journal.MinioFacts) (json.RawMessage, error) {
 	return json.Marshal(journal.MinioScaled{Generation: facts.Generation, Replicas: facts.Replicas})
 }
 
-// await has no effect: what it waits for is the controller's, and MinIO's.
+// await has no effect: it waits for the StatefulSet controller and MinIO.
 type await struct {
 	api minio.API
 }
@@ -148,7 +148,7 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// ready holds what was waited for once in vain, with the reasons of pods and servers.
+// ready holds after one failed wait, with the reasons of pods and servers.
 type ready struct {
 	api     minio.API
 	changed func()

@@ -8,9 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// repaired returns where the Service shall lead that an EKCO has disabled. It did so to
-// copy the data of the single MinIO: as long as that is there, it has all of it, unless its place
-// was taken already.
+// repaired returns what a disabled Service must select. EKCO disabled it to copy the data of standalone MinIO, which
+// has all data as long as it exists, unless it was already replaced.
 func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) {
 	if m.Deployment == "" || m.Deployment == taken {
 		return journal.MinioServiceHA, m.Service == journal.MinioServiceDisabled
@@ -18,8 +17,8 @@ func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) 
 	return journal.MinioServiceSingle, m.Service == journal.MinioServiceDisabled
 }
 
-// takes returns the UID of the Deployment that a migration deletes, "" unless it has begun to. In
-// safe mode it need only have switched: it does not go on, nor end.
+// takes returns the UID of the Deployment that a migration deletes, "" if that has not begun. In safe mode a migration
+// that has switched counts, too: it neither continues nor ends.
 func takes(t *fsm.Thing, w *fsm.World) string {
 	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
 		switched := w.Journal.SafeMode() && rec.Steps[journal.StepCutOverMinio].Done()
@@ -30,10 +29,10 @@ func takes(t *fsm.Thing, w *fsm.World) string {
 	return ""
 }
 
-// taken returns the UID of the Deployment whose place was taken, "" for none.
+// taken returns the UID of the Deployment that was replaced, "" for none.
 func taken(t *fsm.Thing, w *fsm.World) string { return cmp.Or(takes(t, w), of(t).Taken) }
 
-// wantRepair wants a disabled Service to lead somewhere.
+// wantRepair wants a disabled Service to select a MinIO.
 func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	to, disabled := of(t).repaired(taken(t, w))
 	if !disabled || len(open(t, w, journal.ActionRepairMinio)) > 0 {

@@ -36,7 +36,7 @@ func toldService(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: leads(of(t).Service), Cause: t.Newest()}
 }
 
-// leads says where Service minio leads.
+// leads says what Service minio selects.
 func leads(service journal.MinioService) string {
 	if service == "" {
 		return "there is no Service minio"

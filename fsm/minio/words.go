@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for MinIO, and for what is done to it.
+// Words is the message catalog of MinIO and its actions.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -69,7 +69,7 @@ func (m *MinIO) running() (n int) {
 	return n
 }
 
-// places says what the replicas do, by node.
+// places says where the replicas are and in which state, by node.
 func places(pods []journal.MinioPod) string {
 	if len(pods) == 0 {
 		return "there are no replicas"
@@ -81,13 +81,13 @@ func places(pods []journal.MinioPod) string {
 	return "replicas: " + strings.Join(texts, "; ")
 }
 
-// place is a node with the numbers of its replicas, and what they do unless they run.
+// place is a node with the numbers of its replicas, and their states unless they run.
 type place struct {
 	node     string
 	replicas []string
 }
 
-// byNode returns where the replicas are, the node of the first one first.
+// byNode groups the replicas by node, the node of the first one first.
 func byNode(pods []journal.MinioPod) (places []place) {
 	for _, pod := range pods {
 		text := strings.TrimPrefix(pod.Name, "ha-minio-")

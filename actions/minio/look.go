@@ -34,17 +34,17 @@ type copies struct {
 const (
 	// lookTimeout bounds a check of any number of objects.
 	lookTimeout = 24 * time.Hour
-	// lookedWithin is the maximum age of a check on which the removal of a running replica may rely.
-	lookedWithin = 30 * time.Minute
-	// knownFor is how long a check that found nothing missing also counts for the next move.
-	knownFor = 10 * time.Minute
-	// lookRestMost is the longest pause after a check that found data missing. The first pause is the settle time; each
+	// maxLookAge is the maximum age of a check on which the removal of a running replica may rely.
+	maxLookAge = 30 * time.Minute
+	// lookReusable is how long a check that found nothing missing also counts for the next move.
+	lookReusable = 10 * time.Minute
+	// maxLookPause is the longest pause after a check that found data missing. The first pause is the settle time; each
 	// further one is twice as long.
-	lookRestMost = 30 * time.Minute
-	// turnAfter is the number of failed checks, which take some minutes, after which another server makes the check. A
+	maxLookPause = 30 * time.Minute
+	// looksPerServer is the number of failed checks, which take some minutes, after which another server makes the check. A
 	// server that already makes a pass ends it only when its results are read, or after a day. The EKCO that began the
 	// pass may have been killed before it could record that.
-	turnAfter = 3
+	looksPerServer = 3
 )
 
 // proven reads the result of a step that checks.
@@ -58,7 +58,7 @@ func proven(step actions.StepContext) (actions.Proof, error) {
 
 // look checks that all drives have all objects. Missing data is not a failure: the preflights hold the step for that
 // reason until the next check.
-func (c *copies) look(ctx context.Context, step actions.StepContext, besides string) (json.RawMessage, error) {
+func (c *copies) look(ctx context.Context, step actions.StepContext, except string) (json.RawMessage, error) {
 	before, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (c *copies) look(ctx context.Context, step actions.StepContext, besides str
 		return json.Marshal(known)
 	}
 	n := &passNoter{ctx: ctx, step: step, noted: time.Now(), now: journal.MinioLooked{Pass: before.Pass, Replica: before.Replica, Tries: before.Tries}}
-	found, err := c.pass(ctx, n, besides)
+	found, err := c.pass(ctx, n, except)
 	if err == nil {
 		c.remember(found)
 		return json.Marshal(found)
@@ -81,9 +81,8 @@ func (c *copies) look(ctx context.Context, step actions.StepContext, besides str
 	return nil, errors.Join(&actions.UnfinishedError{Left: err.Error(), Waits: true, Outputs: outputs}, marshalErr)
 }
 
-// pass makes MinIO check all objects, on another server than the replica besides: the list of its own drive is what is
-// in doubt.
-func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journal.MinioLooked, error) {
+// pass makes MinIO check all objects, on a server other than except: the list of its own drive is what is in doubt.
+func (c *copies) pass(ctx context.Context, n *passNoter, except string) (journal.MinioLooked, error) {
 	live, err := c.api.Read(ctx)
 	if err != nil {
 		return journal.MinioLooked{}, err
@@ -102,8 +101,8 @@ func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journa
 	if err := c.drain(ctx, n, running, with); err != nil {
 		return journal.MinioLooked{}, err
 	}
-	others := slices.DeleteFunc(slices.Clone(running), func(one minio.Running) bool { return one.Name == besides && len(running) > 2 })
-	first := n.now.Tries / turnAfter % len(others)
+	others := slices.DeleteFunc(slices.Clone(running), func(one minio.Running) bool { return one.Name == except && len(running) > 2 })
+	first := n.now.Tries / looksPerServer % len(others)
 	others = slices.Concat(others[first:], others[:first])
 	at, err := c.healers.Healer(others[0].Address, with)
 	if err != nil {
@@ -173,7 +172,7 @@ func (c *copies) known(ctx context.Context) (journal.MinioLooked, bool) {
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
-	return last, within(last.At, knownFor) && c.unchanged(ctx, last) == nil
+	return last, within(last.At, lookReusable) && c.unchanged(ctx, last) == nil
 }
 
 func (c *copies) remember(found journal.MinioLooked) {
@@ -182,23 +181,23 @@ func (c *copies) remember(found journal.MinioLooked) {
 	c.last = found
 }
 
-// rests holds a step for what its last check found, until the next check.
-func (c *copies) rests(record journal.ActionRecord, step string) actions.Verdict {
-	return rests(record, step, c.settle)
+// pauseAfter holds a step for what its last check found, until the next check.
+func (c *copies) pauseAfter(record journal.ActionRecord, step string) actions.Verdict {
+	return pauseAfter(record, step, c.settle)
 }
 
-// rests is copies.rests with the first pause.
-func rests(record journal.ActionRecord, step string, first time.Duration) actions.Verdict {
+// pauseAfter is [copies.pauseAfter] with the first pause.
+func pauseAfter(record journal.ActionRecord, step string, first time.Duration) actions.Verdict {
 	found, err := outputOf[journal.MinioLooked](record, step)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	rest := actions.Doubled(first, lookRestMost, found.Tries-1)
+	pause := actions.Doubled(first, maxLookPause, found.Tries-1)
 	// A retry resets the attempts, so it checks at once.
-	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, rest) {
+	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, pause) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; EKCO checks again at %s", found.Lacks, words.Stamp(found.Since.Add(rest)))).About(found.Key)
+	return actions.Hold(fmt.Sprintf("%s; EKCO checks again at %s", found.Lacks, words.Stamp(found.Since.Add(pause)))).About(found.Key)
 }
 
 // passNoter records how far a pass is.
@@ -218,7 +217,7 @@ func (n *passNoter) began(at, token string) error {
 func (n *passNoter) progress(passed minio.Passed) error {
 	n.now.Items, n.now.Restored = int64(passed.Items), int64(passed.Repaired)
 	n.step.Report(actions.Progress{Done: int64(passed.Items), Unit: "objects"})
-	if time.Since(n.noted) < noteEvery {
+	if time.Since(n.noted) < noteInterval {
 		return nil
 	}
 	n.noted = time.Now()
@@ -282,7 +281,7 @@ func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actio
 	case !looks:
 		return actions.Abandon("an earlier EKCO planned it without the check that all drives have all data").About("unlooked")
 	case !step.Done():
-		return c.rests(record, journal.StepLookBeforeMinio)
+		return c.pauseAfter(record, journal.StepLookBeforeMinio)
 	}
 	found, err := outputOf[journal.MinioLooked](record, journal.StepLookBeforeMinio)
 	if err == nil {
@@ -294,8 +293,8 @@ func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actio
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
-	case !within(found.At, lookedWithin):
-		return actions.Abandon(fmt.Sprintf("more than %s have passed since the check that all drives have all data; EKCO starts the move again", lookedWithin)).About("stale")
+	case !within(found.At, maxLookAge):
+		return actions.Abandon(fmt.Sprintf("more than %s have passed since the check that all drives have all data; EKCO starts the move again", maxLookAge)).About("stale")
 	}
 	return actions.Pass()
 }

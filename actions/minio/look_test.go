@@ -346,7 +346,7 @@ func TestALookThatIsOldCountsNoMore(t *testing.T) {
 		s.moves(0)
 		s.asking(1, func() { s.Silence(3, true) })
 		r := w.Start(w.Config(s.definitions()))
-		w.Pass(lookedWithin + 5*time.Minute)
+		w.Pass(maxLookAge + 5*time.Minute)
 		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "ha-minio-3: ask MinIO")
 		s.Silence(3, false)
 		r.End()
@@ -386,7 +386,7 @@ func TestALookThatTakesHoursCounts(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		s := installed(w)
 		s.crowded()
-		s.BeforeAsk(func() { time.Sleep(lookedWithin) })
+		s.BeforeAsk(func() { time.Sleep(maxLookAge) })
 		s.moves(0)
 		w.RunToEnd(w.Config(s.definitions()))
 		if !slices.Equal(s.took(), both) || w.LastLine() != "ended done" {

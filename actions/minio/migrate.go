@@ -58,8 +58,8 @@ type migrator struct {
 	api     minio.API
 	changed func()
 	// trail may be nil.
-	trail   *trail
-	hearing *hearing
+	trail    *trail
+	listener *listener
 }
 
 // unlimited copies at full speed, for while clients wait.
@@ -130,20 +130,20 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	shall := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, HandOver: leads == journal.MinioServiceHA}
+	plan := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, HandOver: leads == journal.MinioServiceHA}
 	if single.Mounts {
-		shall.Claim = claim.UID // EKCO copies nothing from another claim
+		plan.Claim = claim.UID // EKCO copies nothing from another claim
 	}
-	if shall.Version != "" && shall.Version != version {
-		shall.Switched = false // while EKCO was away it may have selected other pods, and been switched again
+	if plan.Version != "" && plan.Version != version {
+		plan.Switched = false // while EKCO was away it may have selected other pods, and been switched again
 	}
-	if !shall.HandOver {
+	if !plan.HandOver {
 		if pod, serves := single.Serving(); serves {
-			shall.Pod = &journal.MinioPod{Name: pod.Name, UID: pod.UID, Node: pod.Node, State: pod.State}
+			plan.Pod = &journal.MinioPod{Name: pod.Name, UID: pod.UID, Node: pod.Node, State: pod.State}
 		}
 	}
-	facts, err := json.Marshal(shall)
-	return journal.Plan{Facts: facts, Steps: migrateSteps(shall), Undo: migrateUndo(shall)}, err
+	facts, err := json.Marshal(plan)
+	return journal.Plan{Facts: facts, Steps: migrateSteps(plan), Undo: migrateUndo(plan)}, err
 }
 
 // planned returns a step whose kind is its id.
@@ -157,8 +157,8 @@ const doesLookAndDelete = "look-and-delete"
 
 var storage = []string{journal.DomainStorage}
 
-func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) {
-	if !shall.HandOver {
+func migrateSteps(plan journal.MinioMigratePlan) (steps []journal.PlannedStep) {
+	if !plan.HandOver {
 		// Long steps take no domain, so that no other action waits for them.
 		steps = []journal.PlannedStep{
 			planned(journal.StepLookBelowMinio, lookTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNothingNested),
@@ -173,14 +173,14 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
 	// A switch by EKCO says nothing about a Deployment that was created later. Clients may write through connections
 	// from before a switch until the last moment, so the comparison comes last.
-	known := shall.Switched && shall.From == shall.Deployment && (shall.Unread || shall.Fingerprint != "")
-	if shall.HandOver && !known {
+	known := plan.Switched && plan.From == plan.Deployment && (plan.Unread || plan.Fingerprint != "")
+	if plan.HandOver && !known {
 		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
 	}
 	// The step that deletes the Deployment checks first, which may take long. It deletes no storage, since the claim
 	// stays, and so takes no domain. But a plan needs one step that takes the domain.
 	last := actions.NoDomains
-	if shall.Claim == "" {
+	if plan.Claim == "" {
 		last = storage
 	}
 	steps = append(steps,
@@ -188,7 +188,7 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 		planned(journal.StepDeleteMinioDeployment, catchUpTimeout, last, MinioStillServed, MinioNoBypass, MinioNothingLacks),
 	)
 	steps[len(steps)-1].Does = doesLookAndDelete
-	if shall.Claim != "" {
+	if plan.Claim != "" {
 		steps = append(steps, planned(journal.StepDeleteSingleClaim, deleteTimeout, storage, MinioStillServed))
 	}
 	for i := range steps {
@@ -201,8 +201,8 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 }
 
 // migrateUndo points the Service back to standalone MinIO if a switch left it disabled.
-func migrateUndo(shall journal.MinioMigratePlan) []journal.PlannedStep {
-	if shall.HandOver {
+func migrateUndo(plan journal.MinioMigratePlan) []journal.PlannedStep {
+	if plan.HandOver {
 		return nil
 	}
 	undo := planned(journal.StepCallOffMinio, pointTimeout, storage)
@@ -210,12 +210,12 @@ func migrateUndo(shall journal.MinioMigratePlan) []journal.PlannedStep {
 	return []journal.PlannedStep{undo}
 }
 
-// shallOf reads the plan's facts.
-func shallOf(record journal.ActionRecord) (shall journal.MinioMigratePlan, err error) {
-	if err := json.Unmarshal(record.Plan.Facts, &shall); err != nil {
-		return shall, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
+// planOf reads the plan's facts.
+func planOf(record journal.ActionRecord) (plan journal.MinioMigratePlan, err error) {
+	if err := json.Unmarshal(record.Plan.Facts, &plan); err != nil {
+		return plan, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
 	}
-	return shall, nil
+	return plan, nil
 }
 
 // outputOf reads the outputs of a step, the zero value if it has none.

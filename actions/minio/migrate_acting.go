@@ -14,12 +14,12 @@ import (
 // acting are the bucket settings that act automatically, as many as a record has room for: it is mirrored into a
 // ConfigMap, together with those of other actions.
 type acting struct {
-	of           map[string]map[string]string
-	size, untold int
+	of            map[string]map[string]string
+	size, skipped int
 }
 
-// mostActing is the maximum size in bytes of these settings.
-const mostActing = 64 << 10
+// maxActingBytes is the maximum size in bytes of these settings.
+const maxActingBytes = 64 << 10
 
 // add keeps the settings of a bucket, all of them or none.
 func (a *acting) add(bucket string, settings s3.Settings) {
@@ -31,8 +31,8 @@ func (a *acting) add(bucket string, settings s3.Settings) {
 		return
 	}
 	size := sizeOf(map[string]map[string]string{bucket: of})
-	if a.size+size > mostActing {
-		a.untold++
+	if a.size+size > maxActingBytes {
+		a.skipped++
 		return
 	}
 	a.of[bucket], a.size = of, a.size+size
@@ -42,14 +42,14 @@ func (a *acting) add(bucket string, settings s3.Settings) {
 func sizeOf(of map[string]map[string]string) int {
 	text, err := json.Marshal(of)
 	if err != nil {
-		return mostActing + 1
+		return maxActingBytes + 1
 	}
 	return len(text)
 }
 
-// untold returns the part of a message that names the settings that a switch without standalone MinIO does not set. A
+// setByHand returns the part of a message that names the settings that a switch without standalone MinIO does not set. A
 // record without an acting list, even an empty one, is of an EKCO that did not keep them.
-func untold(caught journal.MinioCaughtUp) string {
+func setByHand(caught journal.MinioCaughtUp) string {
 	const settings = ", you must set lifecycle, notification, quota, default retention and suspended versioning"
 	switch {
 	case caught.Acting == nil:
@@ -78,7 +78,7 @@ func (a *attempt) settleUnread(ctx context.Context) error {
 		return err
 	}
 	defer target.Close()
-	target.service.shall(journal.MinioServiceDisabled, a.state.Away)
+	target.service.expect(journal.MinioServiceDisabled, a.state.Away)
 	if err := a.switches(ctx); err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (a *attempt) forward(ctx context.Context) error {
 }
 
 // bound is how long the Service may select no pods, over all attempts together.
-func (a *attempt) bound() time.Duration { return limits * a.limit(a.versions, a.listed) }
+func (a *attempt) bound() time.Duration { return limitFactor * a.limit(a.versions, a.listed) }
 
 // outageError says that the Service selected no pods for too long, or too often, to continue. It counts as a failed
 // attempt.
@@ -137,19 +137,19 @@ func (a *attempt) resume(ctx context.Context, version string) error {
 
 // begin copies the last changes, records that clients are cut off, and makes the Service select no pods.
 func (a *attempt) begin(ctx context.Context) error {
-	lack, err := a.mayBegin(ctx)
+	obstacle, err := a.mayBegin(ctx)
 	if err != nil {
 		return err
 	}
 	if err := a.unsettled(ctx); err != nil {
 		return err
 	}
-	if !lack.unreadable {
+	if !obstacle.unreadable {
 		if err := a.before(ctx); err != nil {
 			return err
 		}
 	}
-	version, err := a.ledSince(ctx)
+	version, err := a.unchangedVersion(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,9 +171,9 @@ func (a *attempt) begin(ctx context.Context) error {
 	return err
 }
 
-// ledSince returns the resource version of the Service, which must have selected standalone MinIO all the time.
-func (a *attempt) ledSince(ctx context.Context) (version string, err error) {
-	led, err := ledAt(a.step.Action)
+// unchangedVersion returns the resource version of the Service, which must have selected standalone MinIO all the time.
+func (a *attempt) unchangedVersion(ctx context.Context) (version string, err error) {
+	known, err := lastSourceVersion(a.step.Action)
 	if err != nil {
 		return "", err
 	}
@@ -183,7 +183,7 @@ func (a *attempt) ledSince(ctx context.Context) (version string, err error) {
 		return "", err
 	case leads != journal.MinioServiceSingle:
 		return "", elsewhereError{leads}
-	case led != "" && !a.trail.unchanged(version, led):
+	case known != "" && !a.trail.unchanged(version, known):
 		return "", errTouched
 	}
 	return version, nil
@@ -191,26 +191,26 @@ func (a *attempt) ledSince(ctx context.Context) (version string, err error) {
 
 // mayBegin repeats the checks of the preflights. A force counts for one cause, and for this attempt only, even if it
 // does not need it.
-func (a *attempt) mayBegin(ctx context.Context) (lack, error) {
+func (a *attempt) mayBegin(ctx context.Context) (obstacle, error) {
 	if bypass := a.noBypass(ctx, a.step.Action); bypass.Kind != actions.VerdictPass {
-		return lack{}, errors.New(bypass.Reason)
+		return obstacle{}, errors.New(bypass.Reason)
 	}
-	lack, err := a.lacking(ctx, a.step.Action)
+	obstacle, err := a.findObstacle(ctx, a.step.Action)
 	if err != nil {
 		a.state.Forced = ""
-		return lack, err
+		return obstacle, err
 	}
-	if lack.key == "" {
+	if obstacle.key == "" {
 		a.state.Forced = ""
 		a.state.Forces++ // a later attempt needs a new force
-		return lack, nil
+		return obstacle, nil
 	}
-	if !a.step.Action.HasForced(MinioSuccessor, lack.keyOf(a.state)) {
-		return lack, errors.New(lack.text)
+	if !a.step.Action.HasForced(MinioSuccessor, obstacle.keyOf(a.state)) {
+		return obstacle, errors.New(obstacle.text)
 	}
-	a.state.Forced = lack.key
+	a.state.Forced = obstacle.key
 	a.state.Forces++
-	return lack, a.note(ctx)
+	return obstacle, a.note(ctx)
 }
 
 // before does what can be done while clients still write.
@@ -271,7 +271,7 @@ func (a *attempt) disabled(ctx context.Context) error {
 	if a.state.Forced != "" {
 		return a.asIs(ctx)
 	}
-	a.hearing.catchUp(ctx) // events that the old pod has not reported before it ends are lost
+	a.listener.catchUp(ctx) // events that the old pod has not reported before it ends are lost
 	pod, err := a.replace(ctx)
 	if err != nil {
 		return err
@@ -285,7 +285,7 @@ func (a *attempt) disabled(ctx context.Context) error {
 	if err := a.same(ctx, both); err != nil {
 		return err
 	}
-	if err := a.stays(ctx, pod); err != nil {
+	if err := a.stillServes(ctx, pod); err != nil {
 		return err
 	}
 	return a.settle(ctx, both)

@@ -17,7 +17,7 @@ import (
 // EKCO already pointed it to the highly available one.
 func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error) {
 	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || isElsewhere(cause) || errors.As(cause, new(*actions.UnfinishedError)) || errors.Is(ctx.Err(), context.Canceled)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout)
 	defer cancel()
 	leads, err := a.point(ctx)
 	defer a.changed()
@@ -26,7 +26,7 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 		return nil, a.unfinished(fmt.Sprintf("%v; and EKCO cannot tell what Service minio selects: %v", cause, err), true)
 	case leads == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
 		if err := errors.Join(a.versioned(ctx), a.endServed(ctx)); err != nil {
-			return nil, a.unfinished(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to the single MinIO: %v", err), true)
+			return nil, a.unfinished(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to standalone MinIO: %v", err), true)
 		}
 		return a.outputs()
 	}
@@ -36,13 +36,13 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 			a.state.Tries++
 		}
 	}
-	a.ledBack(ctx)
+	a.noteBack(ctx)
 	a.takenBack(ctx)
-	return nil, a.unfinished(cause.Error()+"; "+leadsTo(leads), interrupted || !a.away)
+	return nil, a.unfinished(cause.Error()+"; "+selectsText(leads), interrupted || !a.away)
 }
 
-// leadsTo says what the Service selects.
-func leadsTo(service journal.MinioService) string {
+// selectsText says what the Service selects.
+func selectsText(service journal.MinioService) string {
 	switch service {
 	case "":
 		return "there is no Service minio"
@@ -83,7 +83,7 @@ func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err er
 			return leads, nil // or another client disabled it
 		}
 		if err == nil {
-			a.givesUp(ctx)
+			a.noteGivenUp(ctx)
 			if leads, err = a.pointBack(ctx); err == nil {
 				return leads, nil
 			}
@@ -91,7 +91,7 @@ func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err er
 		select {
 		case <-ctx.Done():
 			return "", err
-		case <-time.After(podLook):
+		case <-time.After(podInterval):
 		}
 	}
 }
@@ -113,9 +113,9 @@ func (a *attempt) touched(ctx context.Context, leads journal.MinioService, versi
 	return !switched || err != nil
 }
 
-// givesUp records that the switch is not made, before the Service is pointed back: if it selects the highly available
+// noteGivenUp records that the switch is not made, before the Service is pointed back: if it selects the highly available
 // MinIO later, EKCO did not do that. It is pointed back even if that cannot be recorded, as clients wait.
-func (a *attempt) givesUp(ctx context.Context) {
+func (a *attempt) noteGivenUp(ctx context.Context) {
 	if !a.state.Switches {
 		return
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// rounds is the maximum number of passes of an attempt to catch up.
-const rounds = 10
+// maxRounds is the maximum number of passes of an attempt to catch up.
+const maxRounds = 10
 
 // catchUp copies changes until a pass is short enough for the switch, and compares everything on both sides. Its proof
 // is the time at which both were the same.
@@ -50,7 +50,7 @@ func (s catchUp) Do(ctx context.Context, step actions.StepContext) (outputs json
 func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext) (json.RawMessage, error) {
 	var known suspects
 	found := journal.MinioCaughtUp{}
-	for range rounds {
+	for range maxRounds {
 		lost, result, took, err := s.round(ctx, both, step)
 		if errors.As(err, new(unnamedError)) {
 			found.Versions, found.TooFast, found.TooFastSince = result.Seen, err.Error(), time.Now().UTC()
@@ -86,7 +86,7 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) {
 	if found.TooFast == "" {
 		found.TooFast = fmt.Sprintf("standalone MinIO changes faster than EKCO can compare it: in each of %d comparisons more than %d of %d versions differed; the last one took %s",
-			rounds, replica.MaxDifferences, found.Versions, time.Duration(found.Listed).Round(time.Second))
+			maxRounds, replica.MaxDifferences, found.Versions, time.Duration(found.Listed).Round(time.Second))
 		found.TooFastSince = time.Now().UTC()
 	}
 	outputs, err := json.Marshal(found)
@@ -104,15 +104,15 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 	if err != nil {
 		return loss{}, replica.Result{}, 0, err
 	}
-	told := meter{began: began, total: all.Versions, bytes: all.Bytes}
-	if err := both.hearing.failure(); err != nil {
+	estimate := meter{began: began, total: all.Versions, bytes: all.Bytes}
+	if err := both.listener.failure(); err != nil {
 		step.Log.Warn("EKCO missed events of standalone MinIO, so it may not know of all removals", "error", err)
 	}
 	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
-		Progress: func(p replica.Progress) { step.Report(told.progress(p)) }, Removed: both.removed,
+		Progress: func(p replica.Progress) { step.Report(estimate.progress(p)) }, Removed: both.removed,
 	}))
 	if err == nil {
-		both.hearing.passed()
+		both.listener.passed()
 	}
 	lost.versions = result.NotCarried.First
 	if err == nil && result.NotCarried.Count > len(result.NotCarried.First) {
@@ -130,11 +130,11 @@ func compareAll(ctx context.Context, both sides, step actions.StepContext, sampl
 
 // comparing are the options of a comparison that reports its progress.
 func comparing(step actions.StepContext, sample, versions int64) replica.CompareOptions {
-	told := meter{began: time.Now(), total: versions}
+	estimate := meter{began: time.Now(), total: versions}
 	return replica.CompareOptions{
 		Sample: sample,
 		Progress: func(versions int64) {
-			now := told.progress(replica.Progress{Seen: versions})
+			now := estimate.progress(replica.Progress{Seen: versions})
 			now.Missing = "EKCO compares both sides"
 			step.Report(now)
 		},
@@ -168,7 +168,7 @@ func (s catchUp) verified(ctx context.Context, both sides, found journal.MinioCa
 	if err != nil {
 		return nil, err
 	}
-	found.Acting, found.Untold = keeps.of, keeps.untold
+	found.Acting, found.Untold = keeps.of, keeps.skipped
 	lost.settings = append(lost.settings, refused...)
 	found.VerifiedAt, found.Sampled, found.NotCarried = time.Now().UTC(), report.SampledBytes, lost.names()
 	found.TooFast, found.TooFastSince = "", time.Time{}

@@ -58,18 +58,18 @@ const (
 )
 
 const (
-	// triesRest is the pause after a failed switch, tries the maximum number of attempts.
-	triesRest = 5 * time.Minute
-	tries     = 3
-	// calmRest is the pause for a source that changes too fast.
-	calmRest = 10 * time.Minute
+	// retryPause is the pause after a failed switch, maxTries the maximum number of attempts.
+	retryPause = 5 * time.Minute
+	maxTries   = 3
+	// calmPause is the pause for a source that changes too fast.
+	calmPause = 10 * time.Minute
 )
 
 func (m *migrator) preflights() map[string]actions.Preflight {
 	all := map[string]actions.Preflight{MinioHealthy: healthy(m.api)}
 	for name, check := range map[string]actions.PreflightFunc{
 		MinioStillToMigrate: m.stillToMigrate, MinioSourceRuns: m.sourceRuns, MinioBothAnswer: m.bothAnswer, MinioRoom: m.room,
-		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioNothingNested: nothingNested, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.tried,
+		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioNothingNested: nothingNested, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.mayTry,
 		MinioKeptLongEnough: m.keptLongEnough, MinioStillServed: m.stillServed,
 	} {
 		all[name] = check
@@ -78,7 +78,7 @@ func (m *migrator) preflights() map[string]actions.Preflight {
 }
 
 func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("facts")
 	}
@@ -87,10 +87,10 @@ func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionReco
 		return verdict
 	}
 	switch {
-	case live.Deployment != shall.Deployment:
+	case live.Deployment != plan.Deployment:
 		return actions.Abandon("Deployment minio was deleted or replaced").About("deployment")
 	case live.Service == journal.MinioServiceSingle:
-		return m.ledThere(ctx, record)
+		return m.selectorKept(ctx, record)
 	case live.Service == journal.MinioServiceHA:
 		return actions.Abandon("Service minio already selects ha-minio, so EKCO copies nothing more to it").About("switched")
 	case live.Service == journal.MinioServiceDisabled:
@@ -148,7 +148,7 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	held := toldOf(record, journal.StepCutOverMinio, MinioCarriedOver, uncarriedText(cut.Uncarried, record), cut.Uncarried)
+	held := holdFor(record, journal.StepCutOverMinio, MinioCarriedOver, uncarriedText(cut.Uncarried, record), cut.Uncarried)
 	if held.Kind != actions.VerdictPass {
 		return held
 	}
@@ -197,10 +197,10 @@ func sourceCalm(_ context.Context, record journal.ActionRecord) actions.Verdict 
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	if found.TooFast == "" || !within(found.TooFastSince, calmRest) {
+	if found.TooFast == "" || !within(found.TooFastSince, calmPause) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmRest)))).About("fast")
+	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmPause)))).About("fast")
 }
 
 // noBypass holds while clients could write to the pod that only EKCO may reach.
@@ -217,15 +217,15 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 		"switch them to Service minio and remove this access; if no client writes this way, %s continues", strings.Join(names, ", "), releases(key, record))).AboutList(key)
 }
 
-// tried pauses between attempts, and holds after the last. A retry starts over.
-func (m *migrator) tried(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+// mayTry pauses between attempts, and holds after the last. A retry starts over.
+func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	step := record.Steps[journal.StepCutOverMinio]
-	last, rests := min(cut.Tries, step.Failures) >= tries, step.Attempts > 0 && within(cut.FailedAt, triesRest)
-	if !last && !rests {
+	last, pauses := min(cut.Tries, step.Failures) >= maxTries, step.Attempts > 0 && within(cut.FailedAt, retryPause)
+	if !last && !pauses {
 		return actions.Pass()
 	}
 	leads, _, err := m.api.Leads(ctx)
@@ -233,9 +233,9 @@ func (m *migrator) tried(ctx context.Context, record journal.ActionRecord) actio
 		return actions.Hold(err.Error()).About("unread")
 	}
 	if last {
-		return actions.Hold(fmt.Sprintf("the switch failed %d times: %s; %s; \"ekco retry %s\" tries again", cut.Tries, cut.Error, leadsTo(leads), record.ID)).About("tries")
+		return actions.Hold(fmt.Sprintf("the switch failed %d times: %s; %s; \"ekco retry %s\" tries again", cut.Tries, cut.Error, selectsText(leads), record.ID)).About("tries")
 	}
-	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, leadsTo(leads), words.Stamp(cut.FailedAt.Add(triesRest)))).About("rest")
+	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, selectsText(leads), words.Stamp(cut.FailedAt.Add(retryPause)))).About("rest")
 }
 
 // within reports whether something happened at most so long ago. A time in the future is of another clock, and says
@@ -282,7 +282,7 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	case verdict.Kind != actions.VerdictPass:
 		return verdict
 	}
-	if (!looksBelow(record, journal.StepLookBelowAgainMinio) || !looksLate(record)) && !record.PastNoReturn {
+	if (!looksBelow(record, journal.StepLookBelowAgainMinio) || !hasLateLook(record)) && !record.PastNoReturn {
 		return actions.Abandon("an earlier EKCO planned it without the last check of standalone MinIO before its deletion").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
@@ -301,7 +301,7 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	if lacks := m.incomplete(ctx); lacks != "" {
 		return actions.Hold("standalone MinIO is deleted only while all replicas of ha-minio are ready: " + lacks).About("unhealthy")
 	}
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("facts")
 	}
@@ -309,11 +309,11 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	unread, err := unreadBy(record)
+	unread, err := isUnread(record)
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("outputs")
-	case unread && shall.Claim != "":
+	case unread && plan.Claim != "":
 		return actions.PassBecause(keptUnread).About("claim")
 	case len(cut.Aside) > 0:
 		return actions.PassBecause(asideText(cut.Aside)).About("aside")

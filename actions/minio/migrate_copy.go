@@ -21,9 +21,9 @@ type copying struct{ *migrator }
 func (copying) Interruptible() bool { return true }
 
 const (
-	// noteEvery and noteObjects are the minimum distance between its records: each is an event.
-	noteEvery   = time.Minute
-	noteObjects = 10_000
+	// noteInterval and noteObjects are the minimum distance between its records: each is an event.
+	noteInterval = time.Minute
+	noteObjects  = 10_000
 )
 
 func (s copying) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -52,14 +52,14 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if _, err := both.prepare(ctx); err != nil { // there may be new buckets since
 		return nil, waiting(err)
 	}
-	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), told: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
+	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), meter: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
 	var result replica.Result
 	err = watched(ctx, func(ctx context.Context) (err error) {
 		result, err = replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
 			From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
 			Progress: n.progress, Checkpoint: n.checkpoint, Removed: both.removed,
 			// The position comes more often than it is recorded: also at the end of each bucket.
-			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
+			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteInterval / 30,
 		}))
 		return err
 	}, both.watchService(), watchPolicy(step), s.watchRoom(both, step, all, n))
@@ -73,8 +73,8 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 }
 
 // watchRoom ends a copy if the rest no longer fits. A failed check ends nothing: a full disk is noticed in any case.
-func (s copying) watchRoom(both sides, step actions.StepContext, all journal.MinioPrepared, n *noter) look {
-	return look{roomEvery, func(ctx context.Context) error {
+func (s copying) watchRoom(both sides, step actions.StepContext, all journal.MinioPrepared, n *noter) watch {
+	return watch{roomInterval, func(ctx context.Context) error {
 		if step.Action.HasForced(MinioRoom, keyRoom) {
 			return nil
 		}
@@ -92,9 +92,9 @@ func (s copying) watchRoom(both sides, step actions.StepContext, all journal.Min
 
 // noter records how far a pass is. The pass calls one of progress and checkpoint at a time.
 type noter struct {
-	ctx  context.Context
-	step actions.StepContext
-	told meter
+	ctx   context.Context
+	step  actions.StepContext
+	meter meter
 	// before is what earlier attempts did, at what is recorded.
 	before, at journal.MinioCopied
 	last       time.Time
@@ -107,7 +107,7 @@ func (n *noter) progress(p replica.Progress) {
 	n.mu.Lock()
 	n.seen = p
 	n.mu.Unlock()
-	n.step.Report(n.told.progress(p))
+	n.step.Report(n.meter.progress(p))
 }
 
 // now adds what this attempt did.
@@ -120,7 +120,7 @@ func (n *noter) now(at journal.MinioCopied) journal.MinioCopied {
 
 func (n *noter) checkpoint(position replica.Position) error {
 	now := n.now(journal.MinioCopied{Bucket: position.Bucket, Key: position.Key, BucketDone: position.Complete, NotCarried: n.before.NotCarried})
-	if time.Since(n.last) < noteEvery && now.Versions-n.at.Versions < noteObjects {
+	if time.Since(n.last) < noteInterval && now.Versions-n.at.Versions < noteObjects {
 		return nil
 	}
 	if err := n.step.NoteProgress(n.ctx, now); err != nil {
@@ -139,11 +139,11 @@ type meter struct {
 
 func (m meter) progress(p replica.Progress) actions.Progress {
 	done, bytes := m.before.Versions+p.Seen, m.before.Bytes+p.SeenBytes
-	told := actions.Progress{Done: done, Total: max(m.total, done), Unit: "objects", Bytes: bytes}
+	now := actions.Progress{Done: done, Total: max(m.total, done), Unit: "objects", Bytes: bytes}
 	took := time.Since(m.began).Seconds()
 	left := max(rest(took, p.Seen, m.total-done), rest(took, p.SeenBytes, m.bytes-bytes))
-	told.Left = journal.Duration(time.Duration(left * float64(time.Second)).Round(time.Second))
-	return told
+	now.Left = journal.Duration(time.Duration(left * float64(time.Second)).Round(time.Second))
+	return now
 }
 
 // rest is how many seconds the remaining ones take if the done ones took so long.

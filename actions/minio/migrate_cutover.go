@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// limits is how many times the limit the switch may take.
-	limits = 3
-	// endGrace is how long the old pod has to end, backTime how long EKCO has to point the Service back.
-	endGrace = 5 * time.Second
-	backTime = 10 * time.Second
-	// podLook is how often EKCO looks for the next pod.
-	podLook = 250 * time.Millisecond
+	// limitFactor is how many times the limit the switch may take.
+	limitFactor = 3
+	// endGrace is how long the old pod has to end, pointBackTimeout how long EKCO has to point the Service back.
+	endGrace         = 5 * time.Second
+	pointBackTimeout = 10 * time.Second
+	// podInterval is how often EKCO looks for the next pod.
+	podInterval = 250 * time.Millisecond
 )
 
 // cutOver points the Service to the highly available MinIO once that has everything. During the switch clients are cut

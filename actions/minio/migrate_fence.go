@@ -52,8 +52,8 @@ func newFence(api minio.API) *fence {
 	return &fence{api: api, turn: make(chan struct{}, 1), leads: journal.MinioServiceSingle}
 }
 
-// shall sets what the Service must select, without a change since that version.
-func (f *fence) shall(leads journal.MinioService, version string) {
+// expect sets what the Service must select, without a change since that version.
+func (f *fence) expect(leads journal.MinioService, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.leads, f.version, f.answered = leads, version, time.Time{}
@@ -101,7 +101,7 @@ func (f *fence) ask(ctx context.Context, q *question) {
 	}
 	f.mu.Lock()
 	f.next = nil // later callers wait for another question
-	began, shall, version := time.Now(), f.leads, f.version
+	began, expected, version := time.Now(), f.leads, f.version
 	f.mu.Unlock()
 	if q.err != nil {
 		return
@@ -112,14 +112,14 @@ func (f *fence) ask(ctx context.Context, q *question) {
 		q.err = fmt.Errorf("check what Service minio selects before a change: %w", err)
 	case leads == journal.MinioServiceHA:
 		q.err = errServes
-	case leads != shall:
+	case leads != expected:
 		q.err = elsewhereError{leads}
 	case version != "" && !f.trail.unchanged(has, version):
 		q.err = errTouched
 	default:
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.leads == shall && f.version == version {
+		if f.leads == expected && f.version == version {
 			f.answered = began
 		}
 	}

@@ -135,18 +135,18 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 func TestWhatIsTooLongToBeKeptIsTold(t *testing.T) {
 	keeps := acting{of: map[string]map[string]string{}}
 	keeps.add("none", s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.Policy: "a policy"})
-	if len(keeps.of) > 0 || untold(journal.MinioCaughtUp{Acting: keeps.of}) != "" {
+	if len(keeps.of) > 0 || setByHand(journal.MinioCaughtUp{Acting: keeps.of}) != "" {
 		t.Errorf("it keeps %v", keeps.of)
 	}
-	long := strings.Repeat("x", mostActing/2)
+	long := strings.Repeat("x", maxActingBytes/2)
 	for _, bucket := range []string{"a", "b", "c"} {
 		keeps.add(bucket, s3.Settings{s3.Lifecycle: long})
 	}
 	keeps.add("d", s3.Settings{s3.Quota: "small"})
-	if len(keeps.of) != 2 || keeps.of["a"]["lifecycle"] != long || keeps.of["d"]["quota"] != "small" || keeps.untold != 2 {
-		t.Errorf("it keeps %d buckets, and %d not", len(keeps.of), keeps.untold)
+	if len(keeps.of) != 2 || keeps.of["a"]["lifecycle"] != long || keeps.of["d"]["quota"] != "small" || keeps.skipped != 2 {
+		t.Errorf("it keeps %d buckets, and %d not", len(keeps.of), keeps.skipped)
 	}
-	if text := untold(journal.MinioCaughtUp{Acting: keeps.of, Untold: keeps.untold}); !strings.Contains(text, "suspended versioning of 2 buckets on ha-minio") {
+	if text := setByHand(journal.MinioCaughtUp{Acting: keeps.of, Untold: keeps.skipped}); !strings.Contains(text, "suspended versioning of 2 buckets on ha-minio") {
 		t.Errorf("it says %s", text)
 	}
 }
@@ -159,7 +159,7 @@ func TestWhatARecordOfBeforeDoesNotKeepIsTold(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &caught); err != nil {
 			t.Fatal(err)
 		}
-		said := untold(caught)
+		said := setByHand(caught)
 		if (said == "") != silent || !silent && !strings.Contains(said, "default retention and suspended versioning on ha-minio by hand") {
 			t.Errorf("of %s it says %q", text, said)
 		}
@@ -177,7 +177,7 @@ func TestWhatIsKeptTakesNoMoreRoomThanThereIs(t *testing.T) {
 		keeps.add(fmt.Sprint("bucket", i), s3.Settings{s3.Lifecycle: strings.Repeat("<\"&>", 500)})
 	}
 	text, err := json.Marshal(keeps.of)
-	if err != nil || len(text) > mostActing || keeps.untold == 0 || len(keeps.of) == 0 {
+	if err != nil || len(text) > maxActingBytes || keeps.skipped == 0 || len(keeps.of) == 0 {
 		t.Errorf("%v: %d bytes of %d buckets", err, len(text), len(keeps.of))
 	}
 }

@@ -20,16 +20,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// foundRest is the pause until both are compared again after one was found to have more than the other.
-const foundRest = time.Hour
+// recheckInterval is the pause until both are compared again after one was found to have more than the other.
+const recheckInterval = time.Hour
 
-// objectsBeyond names the buckets and versions that one has and the other does not: [replica.Alone], [replica.Written]
+// objectsOnlyIn names the buckets and versions that one has and the other does not: [replica.Alone], [replica.Written]
 // or [replica.Foreign].
-type objectsBeyond func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
+type objectsOnlyIn func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
 
-// alone returns what only one has: buckets and versions, users and policies. What was last modified before since does
+// onlyIn returns what only one has: buckets and versions, users and policies. What was last modified before since does
 // not count.
-func alone(ctx context.Context, one, other minio.Store, since time.Time, objects objectsBeyond) (journal.MinioFound, error) {
+func onlyIn(ctx context.Context, one, other minio.Store, since time.Time, objects objectsOnlyIn) (journal.MinioFound, error) {
 	names, err := objects(ctx, one, other, since)
 	if err != nil {
 		return journal.MinioFound{}, err
@@ -38,14 +38,14 @@ func alone(ctx context.Context, one, other minio.Store, since time.Time, objects
 	if !since.IsZero() {
 		return found, nil // MinIO does not report when users and policies were created
 	}
-	users, err := usersBeyond(ctx, one, other)
+	users, err := usersOnlyIn(ctx, one, other)
 	found.Count, found.Names = found.Count+len(users), append(users, found.Names...)
 	found.Names = found.Names[:min(len(found.Names), replica.MaxNames)]
 	return found, err
 }
 
-// usersBeyond names the users, groups and policies that only one has.
-func usersBeyond(ctx context.Context, one, other minio.Store) ([]string, error) {
+// usersOnlyIn names the users, groups and policies that only one has.
+func usersOnlyIn(ctx context.Context, one, other minio.Store) ([]string, error) {
 	ours, err := one.ExportIAM(ctx)
 	if err != nil {
 		return nil, err
@@ -88,11 +88,11 @@ func released(found, shown journal.MinioFound, record journal.ActionRecord, pref
 	return named && found.Store == shown.Store && record.HasForced(preflight, keyFor(shown))
 }
 
-// toldOf holds the step that found something until a person releases it, or it is time for another check: after a
+// holdFor holds the step that found something until a person releases it, or it is time for another check: after a
 // while, or when a person asks for one.
-func toldOf(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
+func holdFor(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
 	asked := record.Steps[step].Attempts == 0
-	if found.Count == 0 || asked || !within(found.At, foundRest) || released(found, found, record, preflight) {
+	if found.Count == 0 || asked || !within(found.At, recheckInterval) || released(found, found, record, preflight) {
 		return actions.Pass()
 	}
 	return actions.Hold(reason).AboutList(keyFor(found))
@@ -104,7 +104,7 @@ func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verd
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	return toldOf(record, journal.StepPrepareMinio, MinioNothingForeign, foreignText(left.Foreign, record), left.Foreign)
+	return holdFor(record, journal.StepPrepareMinio, MinioNothingForeign, foreignText(left.Foreign, record), left.Foreign)
 }
 
 func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
@@ -119,14 +119,14 @@ func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdic
 		if err != nil {
 			return actions.Hold(err.Error()).About("outputs")
 		}
-		if verdict := toldOf(record, step, MinioNothingLacks, lackingText(step, left, record), left.MinioFound); verdict.Kind != actions.VerdictPass {
+		if verdict := holdFor(record, step, MinioNothingLacks, missingText(step, left, record), left.MinioFound); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 	}
 	return actions.Pass()
 }
 
-func lackingText(step string, left journal.MinioCompared, record journal.ActionRecord) string {
+func missingText(step string, left journal.MinioCompared, record journal.ActionRecord) string {
 	why := "Service minio selects ha-minio; EKCO did not switch it, or the Service or Deployment minio was changed since"
 	if step == journal.StepDeleteMinioDeployment {
 		why = "standalone MinIO was changed after the switch, for example through another Service, and that was not copied; clients may have removed some of the following from ha-minio since"
@@ -172,7 +172,7 @@ func accounted(step actions.StepContext, left *journal.MinioCompared) (json.RawM
 	if err != nil || left.Done {
 		return outputs, err
 	}
-	return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, *left, step.Action), Waits: true, Outputs: outputs}
+	return nil, &actions.UnfinishedError{Left: missingText(step.Planned.ID, *left, step.Action), Waits: true, Outputs: outputs}
 }
 
 // isUnknown reports whether an error says that nothing can be compared until a person repairs one of the stores.
@@ -210,7 +210,7 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	found, err := both.lacking(ctx, replica.Alone)
+	found, err := both.missing(ctx, replica.Alone)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
@@ -221,9 +221,9 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: all.Fingerprint.String(), Target: both.targetID}, err
 }
 
-// lacking returns what standalone MinIO has and the highly available one does not, or has differently.
-func (s sides) lacking(ctx context.Context, objects objectsBeyond) (journal.MinioFound, error) {
-	found, err := alone(ctx, s.source, s.target, time.Time{}, objects)
+// missing returns what standalone MinIO has and the highly available one does not, or has differently.
+func (s sides) missing(ctx context.Context, objects objectsOnlyIn) (journal.MinioFound, error) {
+	found, err := onlyIn(ctx, s.source, s.target, time.Time{}, objects)
 	if err == nil {
 		err = changed(ctx, s.source, s.target, false, &found)
 	}
@@ -282,13 +282,13 @@ func ofClients(name s3.SettingName, value string) bool {
 func (s compare) serves(ctx context.Context) (version string, err error) {
 	leads, version, err := s.api.Leads(ctx)
 	if err == nil && leads != journal.MinioServiceHA {
-		err = &actions.UnfinishedError{Left: leadsTo(leads), Waits: true}
+		err = &actions.UnfinishedError{Left: selectsText(leads), Waits: true}
 	}
 	return version, err
 }
 
-// successorTime is how long the next pod of standalone MinIO has until it serves, while no clients wait for it.
-const successorTime = 2 * time.Minute
+// successorTimeout is how long the next pod of standalone MinIO has until it serves, while no clients wait for it.
+const successorTimeout = 2 * time.Minute
 
 // notCutOffError says why clients may still write to standalone MinIO through connections from before the switch.
 type notCutOffError string
@@ -328,7 +328,7 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *jou
 	for _, pod := range single.Own() {
 		old.state.Pods = append(old.state.Pods, pod.UID)
 	}
-	soon, cancel := context.WithTimeout(ctx, successorTime)
+	soon, cancel := context.WithTimeout(ctx, successorTimeout)
 	defer cancel()
 	pod, err = old.replace(soon)
 	if crowded := crowdedError(""); errors.As(err, &crowded) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {

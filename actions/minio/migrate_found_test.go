@@ -62,7 +62,7 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 				r := b.start()
 				b.held(journal.StepCompareMinio, MinioNothingLacks, test.want)
 				if name == "an object lacks" { // the others would take as long, and show no more
-					b.Pass(3*time.Hour + foundRest/2)
+					b.Pass(3*time.Hour + recheckInterval/2)
 				}
 				if b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
 					t.Fatal("the single one is gone")
@@ -235,7 +235,7 @@ func TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim(t *testing.T) {
 				}
 				r := b.start()
 				b.held(test.step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
-				b.Pass(2 * foundRest)
+				b.Pass(2 * recheckInterval)
 				b.Retry(r)
 				b.held(test.step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
 				b.force(r)
@@ -439,7 +439,7 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 				b.asks()
 				r := b.start()
 				b.held(journal.StepPrepareMinio, MinioNothingForeign, test.want)
-				b.Pass(foundRest / 2) // it is not looked at just then
+				b.Pass(recheckInterval / 2) // it is not looked at just then
 				if got := b.Target.Dump(); got != before {
 					t.Errorf("it has %s now, want %s", got, before)
 				}
@@ -601,7 +601,7 @@ func TestAForceOfAnotherListReleasesNothing(t *testing.T) {
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
 		read := listOf(b.Record())
 		b.Target.Write(plain, "late", "text", s3.Attributes{}, time.Now())
-		b.Pass(2 * foundRest)
+		b.Pass(2 * recheckInterval)
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/late")
 		for _, key := range []string{read, ""} {
 			b.Append("cli:me@here", journal.ActionRetried{Force: true, List: key}, journal.TypeActionRetried)

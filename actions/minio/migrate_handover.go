@@ -47,7 +47,7 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 // knownAt returns the resource version of the Service, and the fingerprint of standalone MinIO, from when EKCO knew
 // that the highly available MinIO had everything; each is empty if it is not recorded.
 func knownAt(record journal.ActionRecord) (version, fingerprint string, err error) {
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return "", "", err
 	}
@@ -61,10 +61,10 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 		return "", "", err
 	case compared.Done:
 		return compared.Version, compared.Fingerprint, nil
-	case shall.HandOver && !shall.Switched:
+	case plan.HandOver && !plan.Switched:
 		return "", "", nil // the comparison is still to come
-	case shall.HandOver:
-		return shall.Version, shall.Fingerprint, nil
+	case plan.HandOver:
+		return plan.Version, plan.Fingerprint, nil
 	}
 	return cut.Version, cut.Fingerprint, nil
 }
@@ -80,13 +80,13 @@ func (deleteDeployment) Interruptible() bool { return true }
 func (deleteDeployment) Atomic() bool { return true }
 
 func (s deleteDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	single, err := s.api.Single(ctx)
 	return actions.Proof{
-		Done: err == nil && single.Deployment != shall.Deployment, Missing: "Deployment minio still exists", Outputs: lateOf(step),
+		Done: err == nil && single.Deployment != plan.Deployment, Missing: "Deployment minio still exists", Outputs: lateOutputs(step),
 	}, err
 }
 
@@ -95,7 +95,7 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	if err != nil || proof.Done {
 		return proof.Outputs, err
 	}
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return nil, err
 	}
@@ -104,14 +104,14 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 		return nil, err
 	}
 	defer s.changed()
-	return outputs, kube.Deleted(s.api.DeleteDeployment(ctx, shall.Deployment))
+	return outputs, kube.Deleted(s.api.DeleteDeployment(ctx, plan.Deployment))
 }
 
 // looked returns what only standalone MinIO has and a person released, or an error.
 func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	unread, err := unreadBy(step.Action)
-	if err != nil || unread || !looksLate(step.Action) {
-		return lateOf(step), err // the claim is kept
+	unread, err := isUnread(step.Action)
+	if err != nil || unread || !hasLateLook(step.Action) {
+		return lateOutputs(step), err // the claim is kept
 	}
 	left, err := s.late(ctx, step.Action)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) e
 	return err
 }
 
-// lateOf is the recorded result of the check, which a later step needs.
-func lateOf(step actions.StepContext) json.RawMessage {
+// lateOutputs is the recorded result of the check, which a later step needs.
+func lateOutputs(step actions.StepContext) json.RawMessage {
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return outputs
 	}
@@ -174,16 +174,16 @@ func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord)
 		return journal.MinioCompared{}, err
 	}
 	if all.Fingerprint.String() != was {
-		found, err := both.lacking(ctx, replica.Written)
+		found, err := both.missing(ctx, replica.Written)
 		return journal.MinioCompared{MinioFound: found}, err
 	}
-	names, err := usersBeyond(ctx, both.source, both.target)
+	names, err := usersOnlyIn(ctx, both.source, both.target)
 	found := journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: both.id}
 	return journal.MinioCompared{MinioFound: found}, err
 }
 
-// looksLate reports whether the plan has that check. Those of earlier EKCOs do not.
-func looksLate(record journal.ActionRecord) bool {
+// hasLateLook reports whether the plan has that check. Those of earlier EKCOs do not.
+func hasLateLook(record journal.ActionRecord) bool {
 	planned, is := record.Plan.Step(journal.StepDeleteMinioDeployment)
 	return !record.Planned || is && planned.Does == doesLookAndDelete
 }
@@ -201,15 +201,15 @@ type leftOut struct {
 }
 
 func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	claim, exists, err := s.api.SingleClaim(ctx)
-	if err != nil || !exists || claim.Ends || claim.UID != shall.Claim {
+	if err != nil || !exists || claim.Ends || claim.UID != plan.Claim {
 		return actions.Proof{Done: err == nil}, err
 	}
-	unread, err := unreadBy(step.Action)
+	unread, err := isUnread(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -227,7 +227,7 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if looksLate(step.Action) && !late.Done {
+	if hasLateLook(step.Action) && !late.Done {
 		return leftAlone("the claim minio-pv-claim is kept: Deployment minio was deleted, not by EKCO, before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
 	}
 	return s.needed(ctx, step.Action)
@@ -250,10 +250,10 @@ func leftAlone(why string) (actions.Proof, error) {
 	return actions.Proof{Done: err == nil, Outputs: outputs}, err
 }
 
-// unreadBy reports whether the Service selects the highly available MinIO after a switch without the last writes to
+// isUnread reports whether the Service selects the highly available MinIO after a switch without the last writes to
 // standalone MinIO.
-func unreadBy(record journal.ActionRecord) (bool, error) {
-	shall, err := shallOf(record)
+func isUnread(record journal.ActionRecord) (bool, error) {
+	plan, err := planOf(record)
 	if err != nil {
 		return false, err
 	}
@@ -266,7 +266,7 @@ func unreadBy(record journal.ActionRecord) (bool, error) {
 		return false, err
 	}
 	late, err := outputOf[journal.MinioCompared](record, journal.StepDeleteMinioDeployment)
-	return shall.HandOver && shall.Unread || cut.Unread || compared.Unread || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
+	return plan.HandOver && plan.Unread || cut.Unread || compared.Unread || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
 }
 
 func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
@@ -274,9 +274,9 @@ func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (js
 	if err != nil || proof.Done {
 		return proof.Outputs, err
 	}
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return nil, err
 	}
-	return nil, kube.Deleted(s.api.DeleteSingleClaim(ctx, shall.Claim))
+	return nil, kube.Deleted(s.api.DeleteSingleClaim(ctx, plan.Claim))
 }

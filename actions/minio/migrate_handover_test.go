@@ -301,7 +301,7 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.Source.SetLatency(0)
 				b.Remove(other)
 				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "object plain/late (null, ")
-				b.Pass(2 * foundRest)
+				b.Pass(2 * recheckInterval)
 				if !strings.Contains(b.outcome(), "Deployment true, claim true") || !strings.Contains(string(b.Record().Steps[journal.StepDeleteMinioDeployment].Outputs), `"store":"store-1"`) {
 					t.Fatal(b.outcome())
 				}
@@ -391,7 +391,7 @@ func TestNothingIsDeletedWhenTheCopyIsGone(t *testing.T) {
 				b.comes(map[string]string{"before the switch": "done copy", "after the switch": "done cut-over", "after a comparison": "done compare"}[name])
 				b.EmptyTarget()
 				b.held(test.step, test.preflight, want)
-				b.Pass(2 * foundRest)
+				b.Pass(2 * recheckInterval)
 				b.held(test.step, test.preflight, want)
 				if test.end == claimKept {
 					b.force(r)
@@ -470,7 +470,7 @@ func TestAnotherStoreInThePlaceOfTheSourceKeepsItsClaim(t *testing.T) {
 		b.KillSingle()
 		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "its deployment id is store-2, and was store-1")
 		b.Retry(r) // without force it looks again
-		b.Pass(2 * foundRest)
+		b.Pass(2 * recheckInterval)
 		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
 			t.Fatal(got)
 		}

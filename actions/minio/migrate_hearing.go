@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// hearingLease is when a second connection follows the one that listens, which the server ends after an hour; for
-	// hearingOverlap both listen.
-	hearingLease   = 45 * time.Minute
-	hearingOverlap = time.Minute
-	// hearingRetry is the pause before it connects again.
-	hearingRetry = 5 * time.Second
+	// listenLease is when a second connection follows the one that listens, which the server ends after an hour; for
+	// listenOverlap both listen.
+	listenLease   = 45 * time.Minute
+	listenOverlap = time.Minute
+	// listenRetry is the pause before it connects again.
+	listenRetry = 5 * time.Second
 	// echoTimeout is how long EKCO waits for the event of an echo, which it sends every echoInterval: a server may
 	// delay events until there are enough.
 	echoTimeout  = 3 * time.Second
 	echoInterval = 20 * time.Millisecond
-	// maxHeard is the maximum number of removals that are remembered between passes, of 24 bytes each. What is
+	// maxRemovals is the maximum number of removals that are remembered between passes, of 24 bytes each. What is
 	// forgotten is not known to be removed.
-	maxHeard = 100_000
+	maxRemovals = 100_000
 )
 
-// hearing remembers which removals the events of standalone MinIO reported: EKCO removes only these from the copy
+// listener remembers which removals the events of standalone MinIO reported: EKCO removes only these from the copy
 // without asking a person. It listens from the first connection of a migration until that is over, but not while EKCO
 // is away. It is nil where EKCO does not listen.
-type hearing struct {
+type listener struct {
 	mu sync.Mutex
 	// pod is the pod that it listens to, store the id of its store. life is the context of the migration that listens.
 	pod, store string
@@ -44,9 +44,9 @@ type hearing struct {
 	// again.
 	echoes map[string]func()
 	silent bool
-	// heard are the removals since the last pass over everything, before those between the last two passes, each with
-	// the milliseconds since 1970.
-	heard, before map[removalHash]int64
+	// removals are those since the last pass over everything, before those between the last two passes, each with the
+	// milliseconds since 1970.
+	removals, before map[removalHash]int64
 	// failed is why EKCO missed events, until that was logged.
 	failed error
 }
@@ -61,7 +61,7 @@ func hashOf(bucket, key, id string) removalHash {
 
 // listen starts to listen to a pod before it returns, if ctx is of an open migration. The store is closed when
 // listening ends.
-func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
+func (h *listener) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
 	life := actions.Life(ctx)
 	if h == nil || life == nil {
 		return nil
@@ -69,8 +69,8 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 	h.mu.Lock()
 	ended := h.life != nil && h.life.Err() != nil
 	known := h.pod == pod.UID && !ended
-	if h.store != id || h.heard == nil {
-		h.heard, h.before = map[removalHash]int64{}, nil
+	if h.store != id || h.removals == nil {
+		h.removals, h.before = map[removalHash]int64{}, nil
 	} else if ended {
 		h.failed = errors.New("EKCO received no events after the last migration ended")
 	}
@@ -97,7 +97,7 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 }
 
 // catchUp waits until all earlier removals are reported. If that takes too long, the rest is not known to be removed.
-func (h *hearing) catchUp(ctx context.Context) {
+func (h *listener) catchUp(ctx context.Context) {
 	if h == nil {
 		return
 	}
@@ -138,7 +138,7 @@ func (h *hearing) catchUp(ctx context.Context) {
 }
 
 // isSilent reports whether a server was seen to answer without reporting an echo.
-func (h *hearing) isSilent(seen bool) bool {
+func (h *listener) isSilent(seen bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.silent = h.silent || seen
@@ -146,10 +146,10 @@ func (h *hearing) isSilent(seen bool) bool {
 }
 
 // follow listens to a pod, one connection after the other, until the migration is over or listens to another pod.
-func (h *hearing) follow(life context.Context, pod string, store minio.Store) {
+func (h *listener) follow(life context.Context, pod string, store minio.Store) {
 	defer store.Close()
 	for h.needs(life, pod) {
-		one, end := context.WithTimeout(life, hearingLease+hearingOverlap)
+		one, end := context.WithTimeout(life, listenLease+listenOverlap)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -159,24 +159,24 @@ func (h *hearing) follow(life context.Context, pod string, store minio.Store) {
 			}
 		}()
 		select {
-		case <-time.After(hearingLease):
+		case <-time.After(listenLease):
 			continue
 		case <-ended: // with the migration, too
 		}
 		select {
 		case <-life.Done():
-		case <-time.After(hearingRetry):
+		case <-time.After(listenRetry):
 		}
 	}
 }
 
-func (h *hearing) needs(life context.Context, pod string) bool {
+func (h *listener) needs(life context.Context, pod string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.pod == pod && life.Err() == nil
 }
 
-func (h *hearing) take(removal s3.Removal) {
+func (h *listener) take(removal s3.Removal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if echo := h.echoes[removal.Key]; echo != nil {
@@ -186,19 +186,19 @@ func (h *hearing) take(removal s3.Removal) {
 		return
 	}
 	hash, at := hashOf(removal.Bucket, removal.Key, removal.ID), removal.At.UnixMilli()
-	if was, known := h.heard[hash]; at > was && (known || len(h.heard) < maxHeard) {
-		h.heard[hash] = at
+	if was, known := h.removals[hash]; at > was && (known || len(h.removals) < maxRemovals) {
+		h.removals[hash] = at
 	}
 }
 
-func (h *hearing) fails(err error) {
+func (h *listener) fails(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failed = err
 }
 
 // failure returns once why EKCO missed events.
-func (h *hearing) failure() error {
+func (h *listener) failure() error {
 	if h == nil {
 		return nil
 	}
@@ -210,14 +210,14 @@ func (h *hearing) failure() error {
 
 // removed reports whether an event reported the removal of a version, or of all of its object or bucket, after it was
 // written; a version without a key stands for the bucket.
-func (h *hearing) removed(bucket string, v s3.Version) bool {
+func (h *listener) removed(bucket string, v s3.Version) bool {
 	if h == nil {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, hash := range []removalHash{hashOf(bucket, v.Key, v.ID), hashOf(bucket, v.Key, ""), hashOf(bucket, "", "")} {
-		for _, heard := range []map[removalHash]int64{h.heard, h.before} {
+		for _, heard := range []map[removalHash]int64{h.removals, h.before} {
 			if at, is := heard[hash]; is && v.Modified.UnixMilli() <= at {
 				return true
 			}
@@ -227,13 +227,13 @@ func (h *hearing) removed(bucket string, v s3.Version) bool {
 }
 
 // passed forgets removals from before the last pass over everything, which has removed them from the copy.
-func (h *hearing) passed() {
+func (h *listener) passed() {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.heard, h.before = map[removalHash]int64{}, h.heard
+	h.removals, h.before = map[removalHash]int64{}, h.removals
 }
 
 // known returns what may be removed from the copy because a person released it.

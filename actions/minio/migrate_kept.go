@@ -19,8 +19,8 @@ const (
 	// asideBucket has, on the highly available MinIO, the versions that standalone MinIO no longer has and whose
 	// removal no event reported. No migration looks at it, unless a client created it.
 	asideBucket = "ekco-set-aside"
-	// mostAside is how many versions EKCO sets aside without asking a person.
-	mostAside = 20
+	// maxAside is how many versions EKCO sets aside without asking a person.
+	maxAside = 20
 )
 
 // setAside accounts for what only the highly available MinIO has. A few versions that clients may have removed while
@@ -28,7 +28,7 @@ const (
 func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, users []string) error {
 	names := slices.Clone(users)
 	buckets := false
-	kept, err := both.heardSince(ctx, kept)
+	kept, err := both.removeReported(ctx, kept)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 		return nil
 	}
 	aside := slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.state.Aside, names))))
-	if buckets || len(users) > 0 || kept.Count > len(kept.Items) || len(aside) > mostAside {
+	if buckets || len(users) > 0 || kept.Count > len(kept.Items) || len(aside) > maxAside {
 		return a.loses(both, kept.Count+len(users), names)
 	}
 	a.state.Aside = aside
@@ -73,10 +73,10 @@ func (a *attempt) loses(both sides, count int, names []string) error {
 	return &actions.UnfinishedError{Left: lostText(a.state.Lost, a.step.Action), Waits: true}
 }
 
-// heardSince removes versions whose removal was reported after the pass looked for it, and returns the rest.
-func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
+// removeReported removes versions whose removal was reported after the pass looked for it, and returns the rest.
+func (s sides) removeReported(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
 	if rest.Count = kept.Count; kept.Count > 0 {
-		s.hearing.catchUp(ctx)
+		s.listener.catchUp(ctx)
 	}
 	for _, item := range kept.Items {
 		if item.Key == "" || !s.removed(item.Bucket, item.Version) {
@@ -117,7 +117,7 @@ func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict 
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	verdict := toldOf(record, journal.StepCutOverMinio, MinioSourceKept, lostText(cut.Lost, record), cut.Lost)
+	verdict := holdFor(record, journal.StepCutOverMinio, MinioSourceKept, lostText(cut.Lost, record), cut.Lost)
 	if verdict.Kind == actions.VerdictPass && len(cut.Aside) > 0 {
 		return actions.PassBecause(asideText(cut.Aside)).About("aside")
 	}

@@ -72,7 +72,7 @@ func TestThePodThatWasComparedMustStillBeThere(t *testing.T) {
 		"the API server is away":                   {err: away},
 	} {
 		a := &attempt{migrator: &migrator{api: api}}
-		if err := a.stays(t.Context(), compared); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := a.stillServes(t.Context(), compared); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("it says %v, want %q", err, want)
 		}
 	}

@@ -41,7 +41,7 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, waiting(err)
 	}
-	both.target.service.shall(leads, version)
+	both.target.service.expect(leads, version)
 	foreign, err := s.foreign(ctx, both, step)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 
 // foreign returns what the target has that EKCO did not copy, and a person released.
 func (s prepare) foreign(ctx context.Context, both sides, step actions.StepContext) (journal.MinioFound, error) {
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return journal.MinioFound{}, err
 	}
@@ -99,11 +99,11 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 	if err != nil {
 		return journal.MinioFound{}, err
 	}
-	since := shall.Ours
-	if shall.Source != both.id || since.After(time.Now()) {
+	since := plan.Ours
+	if plan.Source != both.id || since.After(time.Now()) {
 		since = time.Time{} // EKCO copied another store, of which this may be the last copy; or its clock was wrong
 	}
-	found, err := alone(ctx, both.target, both.source, since, replica.Foreign)
+	found, err := onlyIn(ctx, both.target, both.source, since, replica.Foreign)
 	if err == nil && since.IsZero() { // it may have served
 		err = changed(ctx, both.target, both.source, true, &found)
 	}
@@ -210,7 +210,7 @@ func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingNam
 	if refused, err := replica.Try(ctx, s.target, bucket, name, want); err != nil || len(refused) > 0 {
 		return refused, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime) // it would act on copies
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout) // it would act on copies
 	defer cancel()
 	if err := s.target.Set(ctx, bucket, name, ""); err != nil {
 		return nil, fmt.Errorf("remove the %s of bucket %s, which EKCO set only as a test: %w", name, bucket, err)

@@ -16,21 +16,21 @@ import (
 // replace ends the pod that clients have connections to, and waits until another pod of the same controller answers.
 func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
 	for lacks := ""; ; {
-		pod, lacking, err := a.look(ctx)
+		pod, missing, err := a.look(ctx)
 		switch {
-		case err == nil && lacking == "":
+		case err == nil && missing == "":
 			return pod, nil
 		case errors.As(err, new(otherSourceError)), errors.As(err, new(crowdedError)):
 			return minio.SinglePod{}, err // a retry finds the same, and clients wait
 		case err == nil:
-			lacks = lacking
+			lacks = missing
 		case ctx.Err() == nil || lacks == "": // an interrupted look says nothing
 			lacks = err.Error()
 		}
 		select {
 		case <-ctx.Done():
 			return minio.SinglePod{}, fmt.Errorf("wait for the next pod of standalone MinIO: %s: %w", lacks, ctx.Err())
-		case <-time.After(podLook):
+		case <-time.After(podInterval):
 		}
 	}
 }
@@ -96,8 +96,8 @@ func (a *attempt) live(ctx context.Context, of minio.SinglePod) (pod minio.Singl
 	return pod, "", nil
 }
 
-// stays returns an error unless the pod that was compared still has its address.
-func (a *attempt) stays(ctx context.Context, compared minio.SinglePod) error {
+// stillServes returns an error unless the pod that was compared still has its address.
+func (a *attempt) stillServes(ctx context.Context, compared minio.SinglePod) error {
 	pod, lacks, err := a.live(ctx, compared)
 	if err == nil && lacks == "" && pod.Address != compared.Address {
 		lacks = fmt.Sprintf("pod %s has address %s now", pod.Name, pod.Address)

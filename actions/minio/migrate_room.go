@@ -76,8 +76,8 @@ func machines(pods []journal.MinioPod) func(host string) string {
 	}
 }
 
-// roomEvery is how often the free space is checked during a copy: other programs write to the same disks.
-const roomEvery = time.Minute
+// roomInterval is how often the free space is checked during a copy: other programs write to the same disks.
+const roomInterval = time.Minute
 
 // noRoomError ends a copy that would fill the disks of the nodes.
 type noRoomError struct{ lacks string }

@@ -22,12 +22,12 @@ type sides struct {
 	target *fenced
 	// id is that of the source, targetID that of the target.
 	id, targetID string
-	hearing      *hearing
+	listener     *listener
 }
 
 // removed reports whether a version that the source does not have may be removed from the copy.
 func (s sides) removed(bucket string, v s3.Version) bool {
-	return s.hearing.removed(bucket, v) || s.target.released(replica.Item{Bucket: bucket, Version: v}.String())
+	return s.listener.removed(bucket, v) || s.target.released(replica.Item{Bucket: bucket, Version: v}.String())
 }
 
 func (s sides) close() {
@@ -82,14 +82,14 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 	}
 	if err = both.identify(ctx, record); err == nil {
 		// Otherwise what clients wrote to the target in between would be removed, as the source does not have it.
-		both.target.service.version, err = ledAt(record)
+		both.target.service.version, err = lastSourceVersion(record)
 	}
 	if err == nil {
 		both.target.released, err = m.known(record)
 	}
 	if err == nil {
-		both.hearing = m.hearing
-		err = m.hearing.listen(ctx, pod, both.id, func() (minio.Store, error) { return m.source(ctx, pod) })
+		both.listener = m.listener
+		err = m.listener.listen(ctx, pod, both.id, func() (minio.Store, error) { return m.source(ctx, pod) })
 	}
 	if err != nil {
 		both.close()
@@ -138,12 +138,12 @@ func storesOf(record journal.ActionRecord) (source, target string, err error) {
 	if err != nil || prepared.Source != "" {
 		return prepared.Source, prepared.Target, err
 	}
-	shall, err := shallOf(record)
-	if err != nil || !shall.HandOver {
+	plan, err := planOf(record)
+	if err != nil || !plan.HandOver {
 		return "", "", err
 	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
-	return cmp.Or(compared.Store, shall.Source), cmp.Or(compared.Target, shall.Target), err
+	return cmp.Or(compared.Store, plan.Source), cmp.Or(compared.Target, plan.Target), err
 }
 
 // sideError says which of both did not answer as expected.
@@ -214,7 +214,7 @@ func (m *migrator) target(ctx context.Context) (*fenced, error) {
 // disabled sets the fence of the target to that of an open switch: the Service must select no pods, and have that
 // resource version.
 func (s sides) disabled(version string) sides {
-	s.target.service.shall(journal.MinioServiceDisabled, version)
+	s.target.service.expect(journal.MinioServiceDisabled, version)
 	return s
 }
 

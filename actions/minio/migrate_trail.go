@@ -60,10 +60,10 @@ func (f following) Leads(ctx context.Context) (journal.MinioService, string, err
 	return leads, version, err
 }
 
-// ledThere ends a migration if the selector of the Service was changed, or may have been, although it is standalone
+// selectorKept ends a migration if the selector of the Service was changed, or may have been, although it is standalone
 // MinIO again: clients may have used the highly available one in between, and what they wrote there would be removed.
 // The next migration checks for that first.
-func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
@@ -71,11 +71,11 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 	if cut.Touched {
 		return actions.Abandon("Service minio was changed during the switch, not by EKCO, and clients may have used ha-minio: the next migration checks whether they wrote to it").About("touched")
 	}
-	led, err := ledAt(record)
+	source, err := lastSourceVersion(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	if led == "" {
+	if source == "" {
 		return actions.Pass() // it is not known, or nothing was copied yet
 	}
 	leads, version, err := m.api.Leads(ctx)
@@ -83,16 +83,16 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case leads != journal.MinioServiceSingle:
-		return actions.Hold("Service minio is being changed: " + leadsTo(leads)).About("service")
-	case m.trail.unchanged(version, led):
+		return actions.Hold("Service minio is being changed: " + selectsText(leads)).About("service")
+	case m.trail.unchanged(version, source):
 		return actions.Pass()
 	}
 	return actions.Abandon("Service minio was changed, and may have selected ha-minio for a while: the next migration checks whether clients wrote to it").About("touched")
 }
 
-// ledAt returns the resource version of the Service when it was last known to select standalone MinIO, "" if that is
+// lastSourceVersion returns the resource version of the Service when it was last known to select standalone MinIO, "" if that is
 // not recorded.
-func ledAt(record journal.ActionRecord) (string, error) {
+func lastSourceVersion(record journal.ActionRecord) (string, error) {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil || !cut.DisabledAt.IsZero() || cut.Back != "" {
 		return cut.Back, err
@@ -101,9 +101,9 @@ func ledAt(record journal.ActionRecord) (string, error) {
 	return prepared.Version, err
 }
 
-// ledBack keeps the resource version of the Service once it is pointed back, or the installer disabled it: EKCO then
+// noteBack keeps the resource version of the Service once it is pointed back, or the installer disabled it: EKCO then
 // notices later changes.
-func (a *attempt) ledBack(ctx context.Context) {
+func (a *attempt) noteBack(ctx context.Context) {
 	if !a.state.Disabled {
 		return // it has selected standalone MinIO all the time
 	}

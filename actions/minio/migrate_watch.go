@@ -9,18 +9,18 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// look is a check that is repeated during a long operation. Its error ends the operation.
-type look struct {
+// watch is a check that is repeated during a long operation. Its error ends the operation.
+type watch struct {
 	every time.Duration
 	at    func(context.Context) error
 }
 
 // watched runs do until one of the checks fails. It then returns that error.
-func watched(ctx context.Context, do func(context.Context) error, looks ...look) error {
+func watched(ctx context.Context, do func(context.Context) error, watches ...watch) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var looking parallel.Group
-	for _, l := range looks {
+	for _, l := range watches {
 		looking.Go(func() {
 			for {
 				select {
@@ -47,14 +47,14 @@ func watched(ctx context.Context, do func(context.Context) error, looks ...look)
 	return err
 }
 
-// serviceEvery is how often EKCO checks whether the Service still selects standalone MinIO during an operation that
+// serviceInterval is how often EKCO checks whether the Service still selects standalone MinIO during an operation that
 // changes nothing.
-const serviceEvery = 3 * time.Second
+const serviceInterval = 3 * time.Second
 
 // watchService ends an operation once the Service selects other pods, or did for a moment. A failed read does not end
 // an operation that changes nothing.
-func (s sides) watchService() look {
-	return look{serviceEvery, func(ctx context.Context) error {
+func (s sides) watchService() watch {
+	return watch{serviceInterval, func(ctx context.Context) error {
 		err := s.target.service.open(ctx, 0)
 		if isElsewhere(err) {
 			return err
@@ -63,11 +63,11 @@ func (s sides) watchService() look {
 	}}
 }
 
-// policyEvery is how often policy is checked during a long operation: a person may pause it.
-const policyEvery = 30 * time.Second
+// policyInterval is how often policy is checked during a long operation: a person may pause it.
+const policyInterval = 30 * time.Second
 
 // watchPolicy ends an operation that policy no longer allows.
-func watchPolicy(step actions.StepContext) look { return look{policyEvery, step.CheckPolicy} }
+func watchPolicy(step actions.StepContext) watch { return watch{policyInterval, step.CheckPolicy} }
 
 // isElsewhere reports whether an error says that the Service selects, or did select, a MinIO for which nothing is
 // copied.

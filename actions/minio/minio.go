@@ -34,7 +34,7 @@ func New(api minio.API, nodes Nodes, healers minio.Healers, settle time.Duration
 // NewMigration returns the action that replaces standalone MinIO by the highly available one.
 func NewMigration(api minio.API, migration Migration, changed func()) actions.Definition {
 	seen := &trail{}
-	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen, hearing: &hearing{}})
+	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen, listener: &listener{}})
 }
 
 // InNamespaces returns the actions about MinIO in the configured namespace. An open action in another namespace, which

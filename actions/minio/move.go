@@ -229,7 +229,7 @@ func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) act
 	case lacks != "":
 		return actions.Hold(lacks).About(key)
 	}
-	if verdict := p.all.rests(record, journal.StepLookAfterMinio); verdict.Kind != actions.VerdictPass {
+	if verdict := p.all.pauseAfter(record, journal.StepLookAfterMinio); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
 	return actions.Pass().About("back").OnceLasting(p.all.settle, "the replica runs in its new place, and MinIO restores no data")

@@ -180,10 +180,10 @@ func TestFirstPauseIsTheSettleTime(t *testing.T) {
 		{time.Minute, 1, time.Minute},
 		{time.Minute, 2, 2 * time.Minute},
 		{time.Minute, 5, 16 * time.Minute},
-		{time.Minute, 6, lookRestMost},
-		{time.Minute, 1 << 62, lookRestMost},
-		{time.Second, 12, lookRestMost},
-		{time.Hour, 1, lookRestMost},
+		{time.Minute, 6, maxLookPause},
+		{time.Minute, 1 << 62, maxLookPause},
+		{time.Second, 12, maxLookPause},
+		{time.Hour, 1, maxLookPause},
 	} {
 		all, tries, pause := &copies{settle: test.settle}, test.tries, test.pause
 		for _, since := range []time.Duration{pause - 30*time.Second, pause} {
@@ -192,7 +192,7 @@ func TestFirstPauseIsTheSettleTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			record := journal.ActionRecord{Steps: map[string]journal.StepRecord{"look": {Attempts: 1, Outputs: outputs}}}
-			if verdict := all.rests(record, "look"); (verdict.Kind == actions.VerdictPass) != (since == pause) {
+			if verdict := all.pauseAfter(record, "look"); (verdict.Kind == actions.VerdictPass) != (since == pause) {
 				t.Errorf("%s after look %d in vain: %+v", since, tries, verdict)
 			}
 		}

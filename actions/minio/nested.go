@@ -20,8 +20,8 @@ import (
 const MinioNothingNested = "MinioNothingNested"
 
 const (
-	// nestedRest is the first pause after a check that found something; see [actions.Doubled].
-	nestedRest = time.Minute
+	// nestedPause is the first pause after a check that found something; see [actions.Doubled].
+	nestedPause = time.Minute
 	// maxNested is how many objects can be released by force: the reason names all of them.
 	maxNested = 99
 	// unread ends the key of an error that prevented the check.
@@ -107,7 +107,7 @@ func nestedText(found []minio.Nested) string {
 // nothingNested implements [MinioNothingNested].
 func nothingNested(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	for _, step := range []string{journal.StepLookBelowMinio, journal.StepLookBelowAgainMinio} {
-		verdict := rests(record, step, nestedRest)
+		verdict := pauseAfter(record, step, nestedPause)
 		if verdict.Kind == actions.VerdictPass {
 			continue
 		}
@@ -130,16 +130,16 @@ func looksBelow(record journal.ActionRecord, step string) bool {
 // sourceDrive is the drive of standalone MinIO. Nothing is checked if its claim is kept: after a switch without it, and
 // if there is another Deployment, which uses the claim.
 func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord) ([]string, error) {
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return nil, err
 	}
-	isKept, err := unreadBy(record)
+	isKept, err := isUnread(record)
 	if err != nil || isKept {
 		return nil, err
 	}
 	single, err := m.api.Single(ctx)
-	if err != nil || single.Deployment != "" && single.Deployment != shall.Deployment {
+	if err != nil || single.Deployment != "" && single.Deployment != plan.Deployment {
 		return nil, err
 	}
 	pod, serves := single.Serving()

@@ -99,23 +99,23 @@ type point struct {
 }
 
 func (s point) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var shall journal.MinioRepair
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioRepair
+	if err := step.Facts(&want); err != nil {
 		return actions.Proof{}, err
 	}
 	live, err := s.api.Read(ctx)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	return actions.Proof{Done: live.Service == shall.To, Missing: fmt.Sprintf("Service minio selects %s, not %s", live.Service, shall.To)}, nil
+	return actions.Proof{Done: live.Service == want.To, Missing: fmt.Sprintf("Service minio selects %s, not %s", live.Service, want.To)}, nil
 }
 
 func (s point) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var shall journal.MinioRepair
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioRepair
+	if err := step.Facts(&want); err != nil {
 		return nil, err
 	}
-	if err := s.api.Point(ctx, shall.To); err != nil {
+	if err := s.api.Point(ctx, want.To); err != nil {
 		return nil, err
 	}
 	s.changed()

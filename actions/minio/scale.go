@@ -64,7 +64,7 @@ func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 // without it.
 func dataElsewhere(api minio.API) actions.Preflight {
 	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-		shall, err := journal.InputOf[journal.MinioScale](record.Request)
+		want, err := journal.InputOf[journal.MinioScale](record.Request)
 		if err != nil {
 			return actions.Hold(err.Error()).About("input")
 		}
@@ -75,10 +75,10 @@ func dataElsewhere(api minio.API) actions.Preflight {
 		const remedy = "set annotation kurl.sh/desired-scale of StatefulSet ha-minio to %d"
 		quorum := journal.MinioQuorum(live.Replicas)
 		switch {
-		case shall.Replicas >= live.Replicas:
+		case want.Replicas >= live.Replicas:
 			return actions.Pass()
-		case shall.Replicas < quorum:
-			return actions.Hold(fmt.Sprintf("%d of %d replicas are fewer than the %d that MinIO needs to write; "+remedy, shall.Replicas, live.Replicas, quorum, live.Replicas)).About("quorum")
+		case want.Replicas < quorum:
+			return actions.Hold(fmt.Sprintf("%d of %d replicas are fewer than the %d that MinIO needs to write; "+remedy, want.Replicas, live.Replicas, quorum, live.Replicas)).About("quorum")
 		case live.Service != journal.MinioServiceSingle || live.Deployment == "":
 			return actions.Hold(fmt.Sprintf("ha-minio may have the only copy of all data, and each removed replica takes its part with it; "+remedy, live.Replicas)).About("serves")
 		}
@@ -93,8 +93,8 @@ type scale struct {
 }
 
 func (s scale) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var shall journal.MinioScale
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioScale
+	if err := step.Facts(&want); err != nil {
 		return actions.Proof{}, err
 	}
 	live, err := s.api.Read(ctx)
@@ -103,17 +103,17 @@ func (s scale) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	}
 	outputs, err := asked(live)
 	return actions.Proof{
-		Done: live.UID == step.Action.Subject.UID && live.Replicas == shall.Replicas, Outputs: outputs,
-		Missing: fmt.Sprintf("StatefulSet ha-minio specifies %d replicas, not %d", live.Replicas, shall.Replicas),
+		Done: live.UID == step.Action.Subject.UID && live.Replicas == want.Replicas, Outputs: outputs,
+		Missing: fmt.Sprintf("StatefulSet ha-minio specifies %d replicas, not %d", live.Replicas, want.Replicas),
 	}, err
 }
 
 func (s scale) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var shall journal.MinioScale
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioScale
+	if err := step.Facts(&want); err != nil {
 		return nil, err
 	}
-	set, err := s.api.Scale(ctx, step.Action.Subject.UID, shall.Replicas)
+	set, err := s.api.Scale(ctx, step.Action.Subject.UID, want.Replicas)
 	if err != nil {
 		return nil, err
 	}
@@ -132,16 +132,16 @@ type await struct {
 }
 
 func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var shall journal.MinioScale
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioScale
+	if err := step.Facts(&want); err != nil {
 		return actions.Proof{}, err
 	}
 	live, lacks, err := s.api.Unready(ctx)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if live.UID != step.Action.Subject.UID || live.Replicas != shall.Replicas {
-		return actions.Proof{Missing: "somebody changed the StatefulSet meanwhile"}, nil
+	if live.UID != step.Action.Subject.UID || live.Replicas != want.Replicas {
+		return actions.Proof{Missing: "the StatefulSet was changed, not by EKCO"}, nil
 	}
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
@@ -155,7 +155,7 @@ type ready struct {
 }
 
 func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	shall, err := journal.InputOf[journal.MinioScale](record.Request)
+	want, err := journal.InputOf[journal.MinioScale](record.Request)
 	if err != nil {
 		return actions.Hold(err.Error()).About("input")
 	}
@@ -166,7 +166,7 @@ func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.V
 	switch {
 	case record.Request.DryRun:
 		return actions.Pass() // nothing was changed, so there is nothing to wait for
-	case live.Replicas != shall.Replicas:
+	case live.Replicas != want.Replicas:
 		r.changed()
 		return actions.Abandon(fmt.Sprintf("its replicas were set to %d, not by EKCO", live.Replicas)).About("reset")
 	case lacks != "" && record.Steps[journal.StepAwaitMinio].Failures > 0:

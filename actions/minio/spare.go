@@ -44,14 +44,14 @@ func (p stillToMove) Check(ctx context.Context, record journal.ActionRecord) act
 	if !looksBelow(record, journal.StepLookBelowMinio) {
 		return actions.Abandon("an earlier EKCO planned it without the check for objects below other objects").About("unlooked")
 	}
-	if pod, exists := live.Pod(asked.Pod.UID); claimless(record) && (!exists || pod.State == journal.MinioPodEnds) {
+	if pod, exists := live.Pod(asked.Pod.UID); hasNoClaim(record) && (!exists || pod.State == journal.MinioPodEnds) {
 		return actions.Pass() // all is done, perhaps by an EKCO that could not record it
 	}
 	return judgeReplica(asked.Pod, live, nodes)
 }
 
-// claimless reports whether there is no claim to delete: the rest of the plan deletes only the pod of that UID.
-func claimless(record journal.ActionRecord) bool {
+// hasNoClaim reports whether there is no claim to delete: the rest of the plan deletes only the pod of that UID.
+func hasNoClaim(record journal.ActionRecord) bool {
 	var plan journal.MinioMovePlan
 	return record.Planned && json.Unmarshal(record.Plan.Facts, &plan) == nil && plan.Claim == ""
 }
@@ -148,7 +148,7 @@ func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) action
 		}
 		return p.lasting(record, p.all.checked(ctx, record))
 	}
-	return healthyBeside(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
+	return healthyWithout(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
 }
 
 // lasting delays the first check by the settle time: a drive may have just been replaced, and MinIO may not have
@@ -185,9 +185,9 @@ func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
 	return actions.Pass()
 }
 
-// healthyBeside judges whether MinIO is healthy without a replica that does not run, by the health that the others
+// healthyWithout judges whether MinIO is healthy without a replica that does not run, by the health that the others
 // report for now and for maintenance.
-func healthyBeside(said, spared []minio.Said) actions.Verdict {
+func healthyWithout(said, spared []minio.Said) actions.Verdict {
 	var against []string
 	healthy := false
 	for _, one := range said {

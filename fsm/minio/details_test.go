@@ -37,8 +37,8 @@ func TestAReplicaWaitsForItsVolumeAsLongAsConfigured(t *testing.T) {
 	for _, test := range []struct {
 		policy any
 		want   string
-	}{{nil, "5m0s"}, {Policy{}, "5m0s"}, {Policy{Patience: 1e9}, "1s"}} {
-		if got := patience(test.policy).String(); got != test.want {
+	}{{nil, "5m0s"}, {Policy{}, "5m0s"}, {Policy{VolumeWait: 1e9}, "1s"}} {
+		if got := volumeWait(test.policy).String(); got != test.want {
 			t.Errorf("%+v: %s", test.policy, got)
 		}
 	}

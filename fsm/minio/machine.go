@@ -39,7 +39,7 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	}
 	of(t).MinioFacts = now
 	of(t).served(e.Seq)
-	of(t).lacks(e)
+	of(t).updateLacking(e)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 	wantScale(t, w, want)
 	if migrating(t, w) {
-		if takes(t, w) != "" || w.Journal.SafeMode() {
+		if replacing(t, w) != "" || w.Journal.SafeMode() {
 			wantRepair(t, w, want) // it waits for that, or for a person, who may take long
 		}
 		if m := of(t); m.Service == journal.MinioServiceHA && !m.Complete() {
@@ -161,7 +161,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case len(rec.Steps) > 0 || !observed(t):
 		return ""
 	case of(t).Service == journal.MinioServiceInstaller:
-		return "the installer works on MinIO: " + leads(of(t).Service)
+		return "the installer works on MinIO: " + selects(of(t).Service)
 	}
 	switch rec.Kind {
 	case journal.ActionRepairMinio:

@@ -60,7 +60,7 @@ func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	_, ready := w.Count(nodes)
 	known := journal.MinioMigrate{Switched: m.Switched, Unread: m.Unread, From: m.From, Version: m.Version, Fingerprint: m.Fingerprint, Target: m.Target, Ours: m.Ours, Source: m.Source}
 	if m.Service == journal.MinioServiceHA {
-		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio still exists", leads(m.Service)), Input: known}
+		return journal.ActionRequested{Reason: fmt.Sprintf("%s, and Deployment minio still exists", selects(m.Service)), Input: known}
 	}
 	return journal.ActionRequested{
 		Reason: fmt.Sprintf("%d nodes are ready and all %d replicas run, so they replace standalone MinIO", ready, m.Desired), Input: known,
@@ -126,11 +126,11 @@ func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
 
 // deploymentOf returns the UID of the Deployment that a migration is about, "" if that is not known.
 func deploymentOf(rec *journal.ActionRecord) string {
-	var shall journal.MinioMigratePlan
-	if json.Unmarshal(rec.Plan.Facts, &shall) != nil {
+	var plan journal.MinioMigratePlan
+	if json.Unmarshal(rec.Plan.Facts, &plan) != nil {
 		return ""
 	}
-	return shall.Deployment
+	return plan.Deployment
 }
 
 // copied keeps the time until which the highly available MinIO has only copies, and of which store. A person has

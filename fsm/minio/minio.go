@@ -27,17 +27,17 @@ const (
 type Policy struct {
 	// Off names the setting that keeps EKCO from managing MinIO, "" if none does.
 	Off string
-	// Patience is how long a replica that waits for its volume keeps it: a node that restarts is back by then. 0 means
+	// VolumeWait is how long a replica that waits for its volume keeps it: a node that restarts is back by then. 0 means
 	// 5 minutes.
-	Patience time.Duration
+	VolumeWait time.Duration
 	// Migrates is set if EKCO may replace standalone MinIO by the highly available one.
 	Migrates bool
 }
 
-// patience returns that of the policy, or the default.
-func patience(policy any) time.Duration {
+// volumeWait returns that of the policy, or the default.
+func volumeWait(policy any) time.Duration {
 	p, _ := policy.(Policy)
-	return cmp.Or(p.Patience, 5*time.Minute)
+	return cmp.Or(p.VolumeWait, 5*time.Minute)
 }
 
 // off returns why EKCO does nothing about MinIO, "" if it may. It does nothing without a policy.

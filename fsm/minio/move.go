@@ -19,8 +19,8 @@ type lacking struct {
 	Seq   uint64    `json:"seq"`
 }
 
-// lacks updates since when replicas have no volume.
-func (m *MinIO) lacks(e journal.Event) {
+// updateLacking updates since when replicas have no volume.
+func (m *MinIO) updateLacking(e journal.Event) {
 	var now []lacking
 	for _, pod := range m.Pods {
 		if pod.State != journal.MinioPodLacksVolume {
@@ -78,7 +78,7 @@ func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.T
 	if len(m.Lacking) > 0 {
 		first := slices.MinFunc(m.Lacking, func(a, b lacking) int { return a.Since.Compare(b.Since) })
 		pod, _ := m.Pod(first.UID)
-		return pod, first.Since.Add(patience(w.PolicyOf(Machine)))
+		return pod, first.Since.Add(volumeWait(w.PolicyOf(Machine)))
 	}
 	quorum := journal.MinioQuorum(max(m.Replicas, m.Desired))
 	if m.Replicas != m.Desired || !m.Complete() || !m.MayLoseOne(quorum) || slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return lost(w, pod.Node) }) {
@@ -107,7 +107,7 @@ func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
 	pod, _ := m.moves(w, ready)
-	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has it", pod.Name, words.Span(patience(w.PolicyOf(Machine))))
+	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has it", pod.Name, words.Span(volumeWait(w.PolicyOf(Machine))))
 	switch {
 	case pod.State == journal.MinioPodRuns:
 		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.on(pod.Node), pod.Node)

@@ -17,9 +17,9 @@ func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) 
 	return journal.MinioServiceSingle, m.Service == journal.MinioServiceDisabled
 }
 
-// takes returns the UID of the Deployment that a migration deletes, "" if that has not begun. In safe mode a migration
+// replacing returns the UID of the Deployment that a migration deletes, "" if that has not begun. In safe mode a migration
 // that has switched counts, too: it neither continues nor ends.
-func takes(t *fsm.Thing, w *fsm.World) string {
+func replacing(t *fsm.Thing, w *fsm.World) string {
 	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
 		switched := w.Journal.SafeMode() && rec.Steps[journal.StepCutOverMinio].Done()
 		if (rec.PastNoReturn || switched) && !rec.Request.DryRun {
@@ -29,12 +29,12 @@ func takes(t *fsm.Thing, w *fsm.World) string {
 	return ""
 }
 
-// taken returns the UID of the Deployment that was replaced, "" for none.
-func taken(t *fsm.Thing, w *fsm.World) string { return cmp.Or(takes(t, w), of(t).Taken) }
+// replaced returns the UID of the Deployment that was replaced, "" for none.
+func replaced(t *fsm.Thing, w *fsm.World) string { return cmp.Or(replacing(t, w), of(t).Taken) }
 
 // wantRepair wants a disabled Service to select a MinIO.
 func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	to, disabled := of(t).repaired(taken(t, w))
+	to, disabled := of(t).repaired(replaced(t, w))
 	if !disabled || len(open(t, w, journal.ActionRepairMinio)) > 0 {
 		return
 	}
@@ -49,7 +49,7 @@ func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 
 func requestRepair(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	input, why := journal.MinioRepair{}, "there is no Deployment minio any more"
-	input.To, _ = of(t).repaired(taken(t, w))
+	input.To, _ = of(t).repaired(replaced(t, w))
 	switch {
 	case input.To == journal.MinioServiceSingle:
 		why = "Deployment minio, which has all data, still exists"
@@ -70,7 +70,7 @@ func obsoleteRepair(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case err != nil:
 		return ""
 	case !disabled:
-		return leads(of(t).Service)
+		return selects(of(t).Service)
 	case to != asked.To:
 		return fmt.Sprintf("it should select %s now", to)
 	}

@@ -34,7 +34,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 		return ""
 	}
 	text := fmt.Sprintf("%s specifies %s and should have %d; %s; %s", words.Object(e.Subject),
-		words.Count(facts.Replicas, "replica"), facts.Desired, leads(facts.Service), places(facts.Pods))
+		words.Count(facts.Replicas, "replica"), facts.Desired, selects(facts.Service), places(facts.Pods))
 	if facts.Health != "" {
 		text += "; it is " + string(facts.Health)
 	}
@@ -45,7 +45,7 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	m := of(t)
 	lines := []string{
-		fmt.Sprintf("%s; %d of %s run, and it should have %d", leads(m.Service), m.running(), words.Count(m.Replicas, "replica"), m.Desired),
+		fmt.Sprintf("%s; %d of %s run, and it should have %d", selects(m.Service), m.running(), words.Count(m.Replicas, "replica"), m.Desired),
 	}
 	if m.Deployment != "" {
 		lines = append(lines, "standalone MinIO (Deployment minio) exists")

@@ -51,9 +51,9 @@ var (
 	// errInterrupted ends an attempt that had recorded its beginning, and did not begin or was already undone.
 	errInterrupted = errors.New("the switch was interrupted")
 	// errElsewhere ends an attempt when the Service selects the highly available MinIO, which may not have all data.
-	errElsewhere = errors.New("Service minio was changed to select ha-minio, not by EKCO")
+	errElsewhere = errors.New("another Kubernetes client made Service minio select ha-minio")
 	// errTouched ends an attempt when that may have been so for a while.
-	errTouched = errors.New("the selector of Service minio was changed, not by EKCO")
+	errTouched = errors.New("another Kubernetes client changed the selector of Service minio")
 )
 
 // caught is forward with a panic as its error, so that the Service is switched back then, too.
@@ -96,7 +96,7 @@ func (a *attempt) forward(ctx context.Context) error {
 	case err != nil:
 		return err
 	case leads != journal.MinioServiceDisabled:
-		return fmt.Errorf("Service minio was changed to select %s, not by EKCO", leads)
+		return fmt.Errorf("another Kubernetes client made Service minio select %s", leads)
 	case a.state.Away != "" && version != a.state.Away:
 		return errTouched
 	}

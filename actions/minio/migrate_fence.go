@@ -21,7 +21,7 @@ func (e elsewhereError) Error() string {
 	if e.leads == "" {
 		return "Service minio is gone: EKCO copies nothing until it exists again"
 	}
-	return fmt.Sprintf("Service minio was changed to select %s, not by EKCO: EKCO copies nothing while it does", e.leads)
+	return fmt.Sprintf("another Kubernetes client made Service minio select %s: EKCO copies nothing while it does", e.leads)
 }
 
 // fence reports whether the target may be changed, by what the Service selects. Concurrent callers share an answer.

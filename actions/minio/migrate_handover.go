@@ -228,7 +228,7 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 		return actions.Proof{}, err
 	}
 	if hasLateLook(step.Action) && !late.Done {
-		return leftAlone("the claim minio-pv-claim is kept: Deployment minio was deleted, not by EKCO, before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
+		return leftAlone("the claim minio-pv-claim is kept: another Kubernetes client deleted Deployment minio before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
 	}
 	return s.needed(ctx, step.Action)
 }

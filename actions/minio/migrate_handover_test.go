@@ -67,7 +67,7 @@ func TestOnlyTheClaimThatWasPlannedForIsDeleted(t *testing.T) {
 		"it ends":                              {remains{claim: minio.Claim{UID: "uid-claim", Ends: true}, exists: true}, nil, false, ""},
 		"it is another one":                    {remains{claim: minio.Claim{UID: "uid-new"}, exists: true}, nil, false, ""},
 		"the last was not read":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: it may have the last writes"},
-		"somebody else deleted the Deployment": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, false, "Deployment minio was deleted"},
+		"somebody else deleted the Deployment": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, false, "client deleted Deployment minio"},
 		"there is a Deployment anew":           {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, looked, false, "a new Deployment minio uses it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -226,7 +226,7 @@ func (h *listener) removed(bucket string, v s3.Version) bool {
 	return false
 }
 
-// passed forgets removals from before the last pass over everything, which has removed them from the copy.
+// passed forgets removals from before the pass over everything that just ended, which removed them from the copy.
 func (h *listener) passed() {
 	if h == nil {
 		return

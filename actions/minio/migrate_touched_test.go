@@ -212,7 +212,7 @@ func TestAServiceThatIsLedBackAtOnceIsNotSwitched(t *testing.T) {
 			t.Errorf("the pods are %q, and were %q", now, pods)
 		}
 		b.ends(r, asBefore)
-		if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed during the switch") {
+		if !strings.Contains(b.LastLine(), "ended abandoned another Kubernetes client changed Service minio") {
 			t.Error(b.LastLine())
 		}
 	})

@@ -69,7 +69,7 @@ func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	if cut.Touched {
-		return actions.Abandon("Service minio was changed during the switch, not by EKCO, and clients may have used ha-minio: the next migration checks whether they wrote to it").About("touched")
+		return actions.Abandon("another Kubernetes client changed Service minio during the switch, and ha-minio may have served: the next migration checks whether clients wrote to it").About("touched")
 	}
 	source, err := lastSourceVersion(record)
 	if err != nil {

@@ -268,7 +268,7 @@ func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key,
 func silent(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err != nil {
-			return fmt.Sprintf("EKCO needs an answer of all replicas to know whether MinIO has restored all data: %s: %v", one.Pod, one.Err)
+			return fmt.Sprintf("EKCO needs answers from all replicas to know whether MinIO has restored all data: %s: %v", one.Pod, one.Err)
 		}
 	}
 	return ""

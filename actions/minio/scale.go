@@ -141,7 +141,7 @@ func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 		return actions.Proof{}, err
 	}
 	if live.UID != step.Action.Subject.UID || live.Replicas != want.Replicas {
-		return actions.Proof{Missing: "the StatefulSet was changed, not by EKCO"}, nil
+		return actions.Proof{Missing: "another Kubernetes client changed the StatefulSet"}, nil
 	}
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
@@ -168,7 +168,7 @@ func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.V
 		return actions.Pass() // nothing was changed, so there is nothing to wait for
 	case live.Replicas != want.Replicas:
 		r.changed()
-		return actions.Abandon(fmt.Sprintf("its replicas were set to %d, not by EKCO", live.Replicas)).About("reset")
+		return actions.Abandon(fmt.Sprintf("another Kubernetes client set its replicas to %d", live.Replicas)).About("reset")
 	case lacks != "" && record.Steps[journal.StepAwaitMinio].Failures > 0:
 		return actions.Hold(lacks).About("unready")
 	}

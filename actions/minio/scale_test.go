@@ -152,7 +152,7 @@ func TestAScalingWhoseStatefulSetIsChangedMeanwhileEnds(t *testing.T) {
 		reason string
 		looks  int
 	}{
-		"reset":         {func(s *store) { s.replicas(1) }, "its replicas were set to 1", 2},
+		"reset":         {func(s *store) { s.replicas(1) }, "set its replicas to 1", 2},
 		"removed":       {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "StatefulSet ha-minio is gone", 1},
 		"no annotation": {func(s *store) { s.annotate(nil) }, "StatefulSet ha-minio is gone", 1},
 		"replaced": {func(s *store) {

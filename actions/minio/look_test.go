@@ -139,7 +139,7 @@ func TestARunningReplicaIsTakenAwayOnlyOnceAllDrivesHaveAllObjects(t *testing.T)
 		"somebody stops it":        {func(s *store) { s.BeforeAsk(s.StopPasses) }, func(s *store) { s.BeforeAsk(nil) }, "MinIO does not know any more"},
 		"answers are lost":         {func(s *store) { s.LoseAnswers(1000) }, func(s *store) { s.LoseAnswers(0) }, "whether all drives have all objects cannot be known: connection reset"},
 		"a replica is started anew": {
-			func(s *store) { s.BeforeAsk(func() { s.restarts(3) }) }, func(s *store) { s.BeforeAsk(nil) }, "ha-minio-3 was restarted, or ended, since it was looked",
+			func(s *store) { s.BeforeAsk(func() { s.restarts(3) }) }, func(s *store) { s.BeforeAsk(nil) }, "ha-minio-3 was restarted, or ended, after the check",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func TestAMigrationIsForcedPastASourceThatIsLost(t *testing.T) {
 		b.Retry(r)
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "counts only once it has lasted 5m0s")
 		b.force(r) // that is no answer to what comes of it
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.Pass(time.Hour)
 		b.backs()
 		b.force(r)
@@ -115,7 +115,7 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 		b.comes("done catch-up")
 		b.Stick(true)
 		b.KillSingle()
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.force(r)
 		b.comes("failed cut-over")
 		b.Pass(time.Second)
@@ -124,7 +124,7 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 			t.Errorf("%v: the settings are %v", err, got)
 		}
 		api.switches.Store(false)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.force(r)
 		b.ends(r, claimKept)
 		b.settled()

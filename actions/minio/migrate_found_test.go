@@ -30,7 +30,7 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 	}{
 		"nothing was copied": {func(b *duo) { b.Target.DropBucket(kept); b.Target.DropBucket(plain) }, "bucket kept"},
 		"an object lacks": {
-			func(b *duo) { b.Source.Write(plain, "last", "text", s3.Attributes{}, time.Now()) }, "without 1 thing: object plain/last (null, ",
+			func(b *duo) { b.Source.Write(plain, "last", "text", s3.Attributes{}, time.Now()) }, "would lose 1 item that ha-minio does not have: object plain/last (null, ",
 		},
 		"an object is older": {func(b *duo) {
 			b.Target.Write(plain, "both", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
@@ -543,7 +543,7 @@ func TestAForceReleasesWhatTheHoldNamedAndNoMore(t *testing.T) {
 			for i := range 100 {
 				b.Target.Write(plain, fmt.Sprintf("late-%03d", i), "text", s3.Attributes{}, time.Now())
 			}
-		}, "1 more, which is too much"},
+		}, "1 more, too many"},
 		"one other":       {func(b *duo) { b.Target.Write(plain, "late", "text", s3.Attributes{}, time.Now()) }, "object plain/late"},
 		"the same, newer": {func(b *duo) { b.Target.Write(plain, "theirs", "newer", s3.Attributes{}, time.Now()) }, "object plain/theirs"},
 	} {

@@ -102,7 +102,7 @@ func TestASwitchWhosePodIsReplacedMeanwhileIsTakenBack(t *testing.T) {
 		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
 		b.comes("failed cut-over")
 		b.backs()
-		if cut := b.cut(); cut.Settled || cut.Switches || !strings.Contains(cut.Error, "that was compared, at 10.9.0.2:9000, is not what serves now: pod minio-5d9c-2 is gone") {
+		if cut := b.cut(); cut.Settled || cut.Switches || !strings.Contains(cut.Error, "at 10.9.0.2:9000, which no longer serves: pod minio-5d9c-2 is gone") {
 			t.Errorf("on record is %+v", cut)
 		}
 		b.ends(r, handedOver)

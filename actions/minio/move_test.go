@@ -123,7 +123,7 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
 		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "counts only once it has lasted 30s")
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "MinIO restores the data of 1 drive, as ha-minio-1 says")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "MinIO restores the data of 1 drive, as ha-minio-1 reports")
 		if got := s.Spread(); got[0] == "a" || !slices.Equal(s.took(), both) {
 			t.Errorf("they are on %v after %q", got, s.took())
 		}
@@ -212,7 +212,7 @@ func TestAReplicaWithoutItsVolumeGetsAnotherAsSoonAsMinIOIsHealthy(t *testing.T)
 		w.Pass(10 * time.Minute)
 		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "MinIO is not healthy, and the replica's volume may be needed: ha-minio-1: ")
 		s.Silence(2, false) // four of six are a quorum; nobody need be spared
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "only all replicas can say: ha-minio-1: ask MinIO at ha-minio-1")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "has restored all data: ha-minio-1: ask MinIO at ha-minio-1")
 		s.Silence(1, false)
 		r.End()
 		if got := s.Spread(); len(got) != 6 || !slices.Equal(s.took(), both) {

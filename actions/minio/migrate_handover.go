@@ -162,24 +162,32 @@ func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord)
 		return journal.MinioCompared{}, err
 	}
 	both, err := s.open(ctx, record)
+	var found journal.MinioFound
+	if err == nil {
+		defer both.close()
+		found, err = both.missingSince(ctx, was)
+	}
+	if err == nil {
+		err = both.identify(ctx, record) // the check may have taken hours
+	}
 	if isUnknown(err) {
 		return unknown(err, ""), nil
 	}
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	defer both.close()
-	all, err := replica.Survey(ctx, both.source)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	if all.Fingerprint.String() != was {
-		found, err := both.missing(ctx, replica.Written)
-		return journal.MinioCompared{MinioFound: found}, err
-	}
-	names, err := usersOnlyIn(ctx, both.source, both.target)
-	found := journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: both.id}
 	return journal.MinioCompared{MinioFound: found}, err
+}
+
+// missingSince is missing if standalone MinIO has another fingerprint than before. Otherwise it only compares users and
+// policies, which are not part of the fingerprint.
+func (s sides) missingSince(ctx context.Context, fingerprint string) (journal.MinioFound, error) {
+	all, err := replica.Survey(ctx, s.source)
+	if err != nil {
+		return journal.MinioFound{}, err
+	}
+	if all.Fingerprint.String() != fingerprint {
+		return s.missing(ctx, replica.Written)
+	}
+	names, err := usersOnlyIn(ctx, s.source, s.target)
+	return journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: s.id}, err
 }
 
 // hasLateLook reports whether the plan has that check. Those of earlier EKCOs do not.

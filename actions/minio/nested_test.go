@@ -94,8 +94,8 @@ func TestTheSourceIsKeptForObjectsBelowOthers(t *testing.T) {
 		}
 		other := report
 		other.Key = "report/2027.csv"
+		b.Nest(true, other) // which nobody gives up
 		b.force(r)
-		b.Nest(true, other) // which nobody gave up
 		b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "2 objects")
 		b.Unnest(report)
 		b.Unnest(other)

@@ -101,7 +101,7 @@ func TestAReplicaIsBackOnlyOnceNoDriveLacksAnything(t *testing.T) {
 		s.FillEarly(7)
 		s.Spoil(3)
 		r := s.start()
-		s.comes(journal.StepLookAfterMinio, MinioReplicaBack, `of 3 objects a part is lacking that MinIO could not restore: 3 on ha-minio-0 (missing); one is "data/object-0"; it is looked again at `)
+		s.comes(journal.StepLookAfterMinio, MinioReplicaBack, `of 3 objects a part is lacking that MinIO could not restore: 3 on ha-minio-0 (missing); one is "data/object-0"; EKCO checks again at `)
 		s.Pass(time.Hour)
 		s.held(journal.StepLookAfterMinio, MinioReplicaBack, "of 3 objects")
 		events := len(s.Events())
@@ -139,7 +139,7 @@ func TestARunningReplicaIsTakenAwayOnlyOnceAllDrivesHaveAllObjects(t *testing.T)
 		"somebody stops it":        {func(s *store) { s.BeforeAsk(s.StopPasses) }, func(s *store) { s.BeforeAsk(nil) }, "MinIO does not know any more"},
 		"answers are lost":         {func(s *store) { s.LoseAnswers(1000) }, func(s *store) { s.LoseAnswers(0) }, "whether all drives have all objects cannot be known: connection reset"},
 		"a replica is started anew": {
-			func(s *store) { s.BeforeAsk(func() { s.restarts(3) }) }, func(s *store) { s.BeforeAsk(nil) }, "ha-minio-3 was restarted, or ended, since it was looked",
+			func(s *store) { s.BeforeAsk(func() { s.restarts(3) }) }, func(s *store) { s.BeforeAsk(nil) }, "ha-minio-3 was restarted, or ended, after the check",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -346,11 +346,11 @@ func TestALookThatIsOldCountsNoMore(t *testing.T) {
 		s.moves(0)
 		s.asking(1, func() { s.Silence(3, true) })
 		r := w.Start(w.Config(s.definitions()))
-		w.Pass(lookedWithin + 5*time.Minute)
+		w.Pass(maxLookAge + 5*time.Minute)
 		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "ha-minio-3: ask MinIO")
 		s.Silence(3, false)
 		r.End()
-		if len(s.took()) != 0 || !strings.Contains(s.last(), `"abandoned"`) || !strings.Contains(s.last(), "have passed; it begins anew") {
+		if len(s.took()) != 0 || !strings.Contains(s.last(), `"abandoned"`) || !strings.Contains(s.last(), "more than 30m0s have passed") {
 			t.Errorf("deleted were %q: %s", s.took(), s.last())
 		}
 	})
@@ -386,7 +386,7 @@ func TestALookThatTakesHoursCounts(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		s := installed(w)
 		s.crowded()
-		s.BeforeAsk(func() { time.Sleep(lookedWithin) })
+		s.BeforeAsk(func() { time.Sleep(maxLookAge) })
 		s.moves(0)
 		w.RunToEnd(w.Config(s.definitions()))
 		if !slices.Equal(s.took(), both) || w.LastLine() != "ended done" {

@@ -13,8 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// awaitServed has no effect: its preflight waits until the highly available MinIO has
-// served for long enough.
+// awaitServed has no effect: its preflight waits until the highly available MinIO has served for long enough.
 type awaitServed struct{ *migrator }
 
 func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
@@ -24,9 +23,9 @@ func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.
 
 func (awaitServed) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// untouched ends a migration if the Service was changed since it is known that the highly
-// available MinIO has all: while EKCO was away clients may have been led to the single one
-// again, and what they wrote there would be deleted unread. The next migration compares.
+// untouched ends a migration if the Service was changed after EKCO knew that the highly available MinIO had everything:
+// clients may have used standalone MinIO while EKCO was away, and what they wrote there would be deleted. The next
+// migration compares.
 func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	version, _, err := knownAt(record)
 	if err != nil {
@@ -40,15 +39,15 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case now != version:
-		return actions.Abandon("Service minio was changed since it selects ha-minio, and may have selected the single MinIO meanwhile: the next migration compares what that has").About("touched")
+		return actions.Abandon("Service minio was changed after it selected ha-minio, and may have selected standalone MinIO in between: the next migration compares both").About("touched")
 	}
 	return actions.Pass()
 }
 
-// knownAt returns the resource version that the Service had when the highly available MinIO
-// was known to have all, and the fingerprint of the single one, each empty where that is not on record.
+// knownAt returns the resource version of the Service, and the fingerprint of standalone MinIO, from when EKCO knew
+// that the highly available MinIO had everything; each is empty if it is not recorded.
 func knownAt(record journal.ActionRecord) (version, fingerprint string, err error) {
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return "", "", err
 	}
@@ -62,26 +61,26 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 		return "", "", err
 	case compared.Done:
 		return compared.Version, compared.Fingerprint, nil
-	case shall.HandOver && !shall.Switched:
-		return "", "", nil // it is compared yet
-	case shall.HandOver:
-		return shall.Version, shall.Fingerprint, nil
+	case plan.HandOver && !plan.Switched:
+		return "", "", nil // the comparison is still to come
+	case plan.HandOver:
+		return plan.Version, plan.Fingerprint, nil
 	}
 	return cut.Version, cut.Fingerprint, nil
 }
 
-// deleteDeployment is done when there is no Deployment of that UID any more. Before it deletes that it looks for what was
-// written there since the highly available MinIO has all.
+// deleteDeployment is done when there is no Deployment of that UID any more. It first checks for what clients wrote
+// there after the highly available MinIO had everything.
 type deleteDeployment struct{ *migrator }
 
 func (s deleteDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	single, err := s.api.Single(ctx)
 	return actions.Proof{
-		Done: err == nil && single.Deployment != shall.Deployment, Missing: "Deployment minio still exists", Outputs: lateOf(step),
+		Done: err == nil && single.Deployment != plan.Deployment, Missing: "Deployment minio still exists", Outputs: lateOutputs(step),
 	}, err
 }
 
@@ -90,7 +89,7 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	if err != nil || proof.Done {
 		return proof.Outputs, err
 	}
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +98,14 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 		return nil, err
 	}
 	defer s.changed()
-	return outputs, kube.Deleted(s.api.DeleteDeployment(ctx, shall.Deployment))
+	return outputs, kube.Deleted(s.api.DeleteDeployment(ctx, plan.Deployment))
 }
 
-// looked returns what the single MinIO has alone and a person released, or an error.
+// looked returns what only standalone MinIO has and a person released, or an error.
 func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	unread, err := unreadBy(step.Action)
-	if err != nil || unread || !looksLate(step.Action) {
-		return lateOf(step), err // the claim is kept
+	unread, err := isUnread(step.Action)
+	if err != nil || unread || !hasLateLook(step.Action) {
+		return lateOutputs(step), err // the claim is kept
 	}
 	left, err := s.late(ctx, step.Action)
 	if err != nil {
@@ -120,7 +119,7 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 		return nil, err
 	}
 	if err := step.NoteAhead(ctx, left); err != nil {
-		return nil, err // or else nobody would know that this deletes it
+		return nil, err // an EKCO on another node must know that this one deletes it
 	}
 	if err := step.CheckAgain(ctx); err != nil {
 		left.Done = false
@@ -129,8 +128,8 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 	return outputs, nil
 }
 
-// below looks once more for objects below others, which clients may have written since the step before. What it finds
-// that step tells, and holds.
+// below checks once more for objects below others, which clients may have written since the step before. That step
+// reports and holds for what it finds.
 func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) error {
 	step.Planned.ID = journal.StepLookBelowAgainMinio
 	_, err := lookBelow{s.api, s.sourceDrive}.Do(ctx, step)
@@ -140,16 +139,17 @@ func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) e
 	return err
 }
 
-// lateOf is what is on record of the look, which a later step needs.
-func lateOf(step actions.StepContext) json.RawMessage {
+// lateOutputs is the recorded result of the check, which a later step needs.
+func lateOutputs(step actions.StepContext) json.RawMessage {
 	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
 		return outputs
 	}
 	return json.RawMessage("{}")
 }
 
-// late returns what the highly available MinIO lacks, if the single one is not as it was when the other one had all of
-// it. Clients may have deleted some of that on the highly available one since; nothing tells that from what was lost.
+// late returns what the highly available MinIO does not have, if standalone MinIO is not as it was when the other one
+// had everything. Clients may have deleted some of that from the highly available one since; EKCO cannot distinguish
+// that from lost data.
 func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
 	_, was, err := knownAt(record)
 	if err != nil {
@@ -159,10 +159,10 @@ func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord)
 	var found journal.MinioFound
 	if err == nil {
 		defer both.close()
-		found, err = both.lackingSince(ctx, was)
+		found, err = both.missingSince(ctx, was)
 	}
 	if err == nil {
-		err = both.identify(ctx, record) // the look may have taken hours
+		err = both.identify(ctx, record) // the check may have taken hours
 	}
 	if isUnknown(err) {
 		return unknown(err, ""), nil
@@ -170,28 +170,28 @@ func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord)
 	return journal.MinioCompared{MinioFound: found}, err
 }
 
-// lackingSince is lacking if the single MinIO has another fingerprint than it had, and else looks for users and
-// policies alone, of which that knows nothing.
-func (s sides) lackingSince(ctx context.Context, fingerprint string) (journal.MinioFound, error) {
+// missingSince is missing if standalone MinIO has another fingerprint than before. Otherwise it only compares users and
+// policies, which are not part of the fingerprint.
+func (s sides) missingSince(ctx context.Context, fingerprint string) (journal.MinioFound, error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
 		return journal.MinioFound{}, err
 	}
 	if all.Fingerprint.String() != fingerprint {
-		return s.lacking(ctx, replica.Written)
+		return s.missing(ctx, replica.Written)
 	}
-	names, err := usersBeyond(ctx, s.source, s.target)
+	names, err := usersOnlyIn(ctx, s.source, s.target)
 	return journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: s.id}, err
 }
 
-// looksLate reports whether the plan has that look. Those of earlier EKCOs lack it.
-func looksLate(record journal.ActionRecord) bool {
+// hasLateLook reports whether the plan has that check. Those of earlier EKCOs do not.
+func hasLateLook(record journal.ActionRecord) bool {
 	planned, is := record.Plan.Step(journal.StepDeleteMinioDeployment)
 	return !record.Planned || is && planned.Does == doesLookAndDelete
 }
 
-// deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone.
-// One that a Deployment uses again is left alone.
+// deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone. A claim that a new
+// Deployment uses is kept.
 type deleteSingleClaim struct{ *migrator }
 
 // leftOut is why something is not done.
@@ -200,15 +200,15 @@ type leftOut struct {
 }
 
 func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	claim, exists, err := s.api.SingleClaim(ctx)
-	if err != nil || !exists || claim.Ends || claim.UID != shall.Claim {
+	if err != nil || !exists || claim.Ends || claim.UID != plan.Claim {
 		return actions.Proof{Done: err == nil}, err
 	}
-	unread, err := unreadBy(step.Action)
+	unread, err := isUnread(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -220,39 +220,39 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 		return actions.Proof{}, err
 	}
 	if single.Deployment != "" {
-		return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
+		return leftAlone("the claim minio-pv-claim is kept: a new Deployment minio uses it")
 	}
 	late, err := outputOf[journal.MinioCompared](step.Action, journal.StepDeleteMinioDeployment)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if looksLate(step.Action) && !late.Done {
-		return leftAlone("the claim minio-pv-claim is kept: somebody else deleted Deployment minio, before it was known that ha-minio has all that the single MinIO had; delete the claim once nobody misses anything")
+	if hasLateLook(step.Action) && !late.Done {
+		return leftAlone("the claim minio-pv-claim is kept: another Kubernetes client deleted Deployment minio before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
 	}
 	return s.needed(ctx, step.Action)
 }
 
-// needed leaves the claim if the highly available MinIO is gone: what is on it may be the last copy.
+// needed keeps the claim if the highly available MinIO is gone: the claim may have the last copy.
 func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionRecord) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon {
 		return leftAlone("the claim minio-pv-claim is kept: " + verdict.Reason)
 	}
-	return actions.Proof{Missing: "the claim of the single MinIO still exists"}, err
+	return actions.Proof{Missing: "the claim of standalone MinIO still exists"}, err
 }
 
-// keptUnread is why a claim stays that may hold what nobody has copied.
-const keptUnread = "the claim minio-pv-claim is kept: the switch went without what was written to the single MinIO last, which may be on it; delete it once nobody misses anything"
+// keptUnread is why a claim is kept that may have data without a copy.
+const keptUnread = "the claim minio-pv-claim is kept: it may have the last writes to standalone MinIO, which were not copied; delete it when you are sure that no data is missing"
 
 func leftAlone(why string) (actions.Proof, error) {
 	outputs, err := json.Marshal(leftOut{why})
 	return actions.Proof{Done: err == nil, Outputs: outputs}, err
 }
 
-// unreadBy reports whether the Service leads to the highly available MinIO by a switch that
-// went without the last that the single one had.
-func unreadBy(record journal.ActionRecord) (bool, error) {
-	shall, err := shallOf(record)
+// isUnread reports whether the Service selects the highly available MinIO after a switch without the last writes to
+// standalone MinIO.
+func isUnread(record journal.ActionRecord) (bool, error) {
+	plan, err := planOf(record)
 	if err != nil {
 		return false, err
 	}
@@ -265,7 +265,7 @@ func unreadBy(record journal.ActionRecord) (bool, error) {
 		return false, err
 	}
 	late, err := outputOf[journal.MinioCompared](record, journal.StepDeleteMinioDeployment)
-	return shall.HandOver && shall.Unread || cut.Unread || compared.Unread || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
+	return plan.HandOver && plan.Unread || cut.Unread || compared.Unread || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
 }
 
 func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
@@ -273,9 +273,9 @@ func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (js
 	if err != nil || proof.Done {
 		return proof.Outputs, err
 	}
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return nil, err
 	}
-	return nil, kube.Deleted(s.api.DeleteSingleClaim(ctx, shall.Claim))
+	return nil, kube.Deleted(s.api.DeleteSingleClaim(ctx, plan.Claim))
 }

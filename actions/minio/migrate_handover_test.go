@@ -66,9 +66,9 @@ func TestOnlyTheClaimThatWasPlannedForIsDeleted(t *testing.T) {
 		"it is gone":                           {remains{}, nil, false, ""},
 		"it ends":                              {remains{claim: minio.Claim{UID: "uid-claim", Ends: true}, exists: true}, nil, false, ""},
 		"it is another one":                    {remains{claim: minio.Claim{UID: "uid-new"}, exists: true}, nil, false, ""},
-		"the last was not read":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: the switch went without"},
-		"somebody else deleted the Deployment": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, false, "somebody else deleted Deployment minio"},
-		"there is a Deployment anew":           {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, looked, false, "there is a Deployment minio again"},
+		"the last was not read":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: it may have the last writes"},
+		"somebody else deleted the Deployment": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, false, "client deleted Deployment minio"},
+		"there is a Deployment anew":           {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, looked, false, "a new Deployment minio uses it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := actions.StepContext{Action: recordOf(t, ours, test.steps)}
@@ -191,7 +191,7 @@ func TestTheSourceIsKeptWhileAnyReplicaIsLacking(t *testing.T) {
 				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
 				r := b.start()
 				b.Pass(2 * DefaultKeepSource)
-				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "all of its replicas")
+				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "only while all replicas of ha-minio")
 				test.mend(b)
 				b.ends(r, handedOver)
 			})
@@ -288,7 +288,7 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.comes(test.line)
 				b.Pass(time.Second)
 				b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
-				b.held(test.step, MinioNoBypass, "selects the single MinIO: minio-nodeport")
+				b.held(test.step, MinioNoBypass, "without Service minio: minio-nodeport")
 				if test.step == journal.StepCompareMinio { // which would find it, too
 					b.Source.SetLatency(time.Second)
 					b.Remove(other)
@@ -301,7 +301,7 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.Source.SetLatency(0)
 				b.Remove(other)
 				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "object plain/late (null, ")
-				b.Pass(2 * foundRest)
+				b.Pass(2 * recheckInterval)
 				if !strings.Contains(b.outcome(), "Deployment true, claim true") || !strings.Contains(string(b.Record().Steps[journal.StepDeleteMinioDeployment].Outputs), `"store":"store-1"`) {
 					t.Fatal(b.outcome())
 				}
@@ -390,7 +390,7 @@ func TestNothingIsDeletedWhenTheCopyIsGone(t *testing.T) {
 				b.comes(map[string]string{"before the switch": "done copy", "after the switch": "done cut-over", "after a comparison": "done compare"}[name])
 				b.EmptyTarget()
 				b.held(test.step, test.preflight, want)
-				b.Pass(2 * foundRest)
+				b.Pass(2 * recheckInterval)
 				b.held(test.step, test.preflight, want)
 				if test.end == claimKept {
 					b.force(r)
@@ -469,7 +469,7 @@ func TestAnotherStoreInThePlaceOfTheSourceKeepsItsClaim(t *testing.T) {
 		b.KillSingle()
 		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "its deployment id is store-2, and was store-1")
 		b.Retry(r) // without force it looks again
-		b.Pass(2 * foundRest)
+		b.Pass(2 * recheckInterval)
 		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
 			t.Fatal(got)
 		}
@@ -534,7 +534,7 @@ func TestAServiceThatComesDuringTheLastLookHoldsIt(t *testing.T) {
 		b.Source.SetLatency(5 * time.Second)
 		b.comes("started delete-deployment")
 		b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
-		b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "selects the single MinIO: minio-nodeport")
+		b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "without Service minio: minio-nodeport")
 		b.Remove(other)
 		b.ends(r, handedOver)
 	})

@@ -60,7 +60,7 @@ func TestWhatClientsWroteToTheSingleMinIOMeanwhileIsNotDeleted(t *testing.T) {
 		}
 		b.detour()
 		b.ends(b.start(), stays)
-		if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed since it selects ha-minio") {
+		if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed after") {
 			t.Fatalf("%s", b.LastLine())
 		}
 		b.anew()
@@ -212,7 +212,7 @@ func TestAServiceThatIsLedBackAtOnceIsNotSwitched(t *testing.T) {
 			t.Errorf("the pods are %q, and were %q", now, pods)
 		}
 		b.ends(r, asBefore)
-		if !strings.Contains(b.LastLine(), "ended abandoned somebody else changed Service minio while it led nowhere") {
+		if !strings.Contains(b.LastLine(), "ended abandoned another Kubernetes client changed Service minio") {
 			t.Error(b.LastLine())
 		}
 	})

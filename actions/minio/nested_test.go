@@ -182,10 +182,10 @@ func TestOnlyWhatIsNamedCanBeGivenUp(t *testing.T) {
 		}
 		b.asks()
 		r := b.start()
-		b.held(journal.StepLookBelowMinio, MinioNothingNested, ", and more, which is too much to be given up")
+		b.held(journal.StepLookBelowMinio, MinioNothingNested, ", and more, too many")
 		b.force(r)
 		b.Pass(2 * time.Hour)
-		b.held(journal.StepLookBelowMinio, MinioNothingNested, ", and more, which is too much to be given up")
+		b.held(journal.StepLookBelowMinio, MinioNothingNested, ", and more, too many")
 		b.Cancel(r)
 		r.End()
 	})

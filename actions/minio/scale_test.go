@@ -152,9 +152,9 @@ func TestAScalingWhoseStatefulSetIsChangedMeanwhileEnds(t *testing.T) {
 		reason string
 		looks  int
 	}{
-		"reset":         {func(s *store) { s.replicas(1) }, "somebody set its replicas to 1 meanwhile", 2},
-		"removed":       {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "there is no StatefulSet ha-minio any more", 1},
-		"no annotation": {func(s *store) { s.annotate(nil) }, "there is no StatefulSet ha-minio any more", 1},
+		"reset":         {func(s *store) { s.replicas(1) }, "set its replicas to 1", 2},
+		"removed":       {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "StatefulSet ha-minio is gone", 1},
+		"no annotation": {func(s *store) { s.annotate(nil) }, "StatefulSet ha-minio is gone", 1},
 		"replaced": {func(s *store) {
 			ref := minio.StatefulSetRef(miniosim.Namespace)
 			s.Remove(ref)

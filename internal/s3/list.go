@@ -131,7 +131,7 @@ func toVersion(object *minio.ObjectInfo, attributes bool) Version {
 	}
 	if v.DeleteMarker {
 		v.Size, v.ETag = 0, ""
-	} else if attributes {
+	} else if attributes && object.Internal != nil { // servers from before April 2023 list no attributes
 		v.Attributes = listedAttributes(object)
 	}
 	return v

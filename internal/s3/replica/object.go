@@ -11,8 +11,10 @@ import (
 // object is an object as one side lists it, or the error that ends the listing.
 type object struct {
 	versions []s3.Version
-	release  func()
-	err      error
+	// fingerprint is that of the versions as they were listed, on the source.
+	fingerprint Fingerprint
+	release     func()
+	err         error
 }
 
 // key is empty at the end of a list.
@@ -23,8 +25,9 @@ func (o object) key() string {
 	return o.versions[0].Key
 }
 
-// group sends the objects of a list of versions, each when there is space for it.
-func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
+// group sends the objects of a list of versions, each when there is space for it. With the name of a bucket it computes
+// their fingerprints.
+func group(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
 	send := func(o object) bool {
 		select {
 		case objects <- o:
@@ -33,13 +36,13 @@ func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *roo
 			return false
 		}
 	}
-	var current gathered
+	current := gathered{bucket: bucket}
 	deliver := func() bool {
 		if len(current.versions) == 0 {
 			return true
 		}
 		release, ok := room.take(ctx, current.size)
-		return ok && send(object{versions: current.versions, release: release})
+		return ok && send(object{versions: current.versions, fingerprint: current.fingerprint, release: release})
 	}
 	for v, err := range versions {
 		if err != nil {
@@ -50,7 +53,7 @@ func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *roo
 			if !deliver() {
 				return
 			}
-			current = gathered{}
+			current = gathered{bucket: bucket}
 		}
 		current.add(v)
 	}
@@ -67,14 +70,19 @@ const (
 
 // gathered are the versions of an object, which can be many.
 type gathered struct {
-	versions []s3.Version
-	size     int
+	bucket      string
+	versions    []s3.Version
+	fingerprint Fingerprint
+	size        int
 	// attributes is how many bytes of the size attributes take.
 	attributes int
 }
 
 // add adds a version. Values equal to those of the version before are stored once.
 func (g *gathered) add(v s3.Version) {
+	if g.bucket != "" {
+		g.fingerprint.with(listedAs(g.bucket, v)) // with all attributes
+	}
 	g.size += versionBytes
 	if len(g.versions) == 0 {
 		g.size += len(v.Key)

@@ -14,6 +14,8 @@ import (
 type pair struct {
 	bucket, key    string
 	source, target []s3.Version
+	// fingerprint is that of the source's versions, as they were listed.
+	fingerprint Fingerprint
 	// release frees the memory of the versions. It is called once, when they are no longer used.
 	release func()
 }
@@ -45,17 +47,17 @@ func pairs(ctx context.Context, source, target s3.Source, bucket, after string, 
 			stop()
 			listing.Wait().Raise()
 		}()
-		list := func(store s3.Source) <-chan object {
+		list := func(store s3.Source, sums string) <-chan object {
 			objects := make(chan object, readAhead)
 			listing.Go(func() {
 				defer close(objects)
 				if store != nil {
-					group(ctx, store.Versions(ctx, bucket, after), newRoom(bytes), objects)
+					group(ctx, sums, store.Versions(ctx, bucket, after), newRoom(bytes), objects)
 				}
 			})
 			return objects
 		}
-		merge(bucket, list(source), list(target), yield)
+		merge(bucket, list(source, bucket), list(target, ""), yield)
 	}
 }
 
@@ -97,7 +99,7 @@ func merge(bucket string, source, target <-chan object, yield func(pair, error) 
 func join(bucket string, s, t object, order int) pair {
 	switch {
 	case order < 0:
-		return pair{bucket: bucket, key: s.key(), source: s.versions, release: s.release}
+		return pair{bucket: bucket, key: s.key(), source: s.versions, fingerprint: s.fingerprint, release: s.release}
 	case order > 0:
 		return pair{bucket: bucket, key: t.key(), target: t.versions, release: t.release}
 	}
@@ -105,7 +107,7 @@ func join(bucket string, s, t object, order int) pair {
 		s.release()
 		t.release()
 	}
-	return pair{bucket: bucket, key: s.key(), source: s.versions, target: t.versions, release: release}
+	return pair{bucket: bucket, key: s.key(), source: s.versions, target: t.versions, fingerprint: s.fingerprint, release: release}
 }
 
 // compare orders keys; the end of a list comes last.

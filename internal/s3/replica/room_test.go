@@ -123,7 +123,7 @@ func TestObjectsAreListedNoFurtherThanThereIsRoom(t *testing.T) {
 		objects := make(chan object, 1000)
 		go func() {
 			defer close(objects)
-			group(t.Context(), list, newRoom(3*one.size), objects)
+			group(t.Context(), "", list, newRoom(3*one.size), objects)
 		}()
 		synctest.Wait()
 		if len(objects) != 3 {

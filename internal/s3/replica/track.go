@@ -72,14 +72,12 @@ func (t *tracker) found(ctx context.Context, b *progress, p pair) (number int, e
 		return 0, ctx.Err()
 	}
 	one := place{key: p.key, seen: int64(len(p.source)), release: release}
-	var all Fingerprint
 	for _, v := range p.source {
 		one.bytes += v.Size
-		all.with(listedAs(b.bucket, v))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all.Fingerprint.with(all)
+	t.all.Fingerprint.with(p.fingerprint)
 	b.open = append(b.open, one)
 	return b.first + len(b.open) - 1, nil
 }

@@ -85,13 +85,14 @@ func migrating(m *migrator) actions.Definition {
 		AskedLast: []string{MinioStillToMigrate, MinioStillServed},
 		Plan:      m.plan,
 		Needed: []string{
-			journal.StepCompareMinio, journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
+			journal.StepCompareMinio, journal.StepCompareAgainMinio, journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
 			doesLookAndDelete,
 		},
 		Steps: map[string]actions.StepDef{
 			journal.StepLookBelowMinio:        {Step: lookBelow{m.api, m.sourceDrive}, Interruptible: true},
 			journal.StepLookBelowAgainMinio:   {Step: lookBelow{m.api, m.sourceDrive}, Interruptible: true},
 			journal.StepCompareMinio:          {Step: compare{m}},
+			journal.StepCompareAgainMinio:     {Step: compareAgain{m}, Interruptible: true},
 			journal.StepPrepareMinio:          {Step: prepare{m}, Interruptible: true},
 			journal.StepCopyMinio:             {Step: copying{m}, Interruptible: true},
 			journal.StepCatchUpMinio:          {Step: catchUp{m}, Interruptible: true},
@@ -173,11 +174,12 @@ func migrateSteps(plan journal.MinioMigratePlan) (steps []journal.PlannedStep) {
 	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
 	// A switch by EKCO says nothing about a Deployment that was created later. Clients may write through connections
 	// from before a switch until the last moment, so the comparison comes last.
-	known := plan.Switched && plan.From == plan.Deployment && (plan.Unread || plan.Fingerprint != "")
+	known := plan.Switched && plan.From == plan.Deployment && (plan.Unread || plan.Fingerprint != "" && plan.Target != "")
 	if plan.HandOver && !known {
 		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
 	}
-	// The step that deletes the Deployment checks first, which may take long. It deletes no storage, since the claim
+	// The step that deletes the Deployment cannot be cancelled, so a step of its own compares before. It checks again
+	// itself, which may take long. It deletes no storage, since the claim
 	// stays, and so takes no domain. But a plan needs one step that takes the domain.
 	last := actions.NoDomains
 	if plan.Claim == "" {
@@ -185,6 +187,7 @@ func migrateSteps(plan journal.MinioMigratePlan) (steps []journal.PlannedStep) {
 	}
 	steps = append(steps,
 		planned(journal.StepLookBelowAgainMinio, lookTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingNested),
+		planned(journal.StepCompareAgainMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks),
 		planned(journal.StepDeleteMinioDeployment, catchUpTimeout, last, MinioStillServed, MinioNoBypass, MinioNothingLacks),
 	)
 	steps[len(steps)-1].Does = doesLookAndDelete

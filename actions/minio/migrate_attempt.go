@@ -359,8 +359,10 @@ func (a *attempt) endServed(ctx context.Context) error {
 // last copies the last writes, and accounts for what it could not copy.
 func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, error) {
 	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
-	a.state.Fingerprint = result.Fingerprint.String()
 	if a.lost = lost; err == nil {
+		a.state.Fingerprint, err = both.fingerprint(ctx, result.Fingerprint)
+	}
+	if err == nil {
 		err = a.mayLose(lost)
 	}
 	if err == nil {

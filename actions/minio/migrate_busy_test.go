@@ -126,7 +126,7 @@ func TestWhoSwitchesItOffAndOnAgainGoesOn(t *testing.T) {
 					r := b.start()
 					b.comes(after)
 					if cut := b.cut(); cut.Version != "" {
-						known = journal.MinioMigrate{Switched: true, From: b.deployment(), Version: cut.Version, Fingerprint: cut.Fingerprint}
+						known = journal.MinioMigrate{Switched: true, From: b.deployment(), Version: cut.Version, Fingerprint: cut.Fingerprint, Target: "target-1"}
 						after = "planned"
 					}
 					b.AppendAbout(b.subject, "operator", journal.ActionCancelling{Reason: "enable_ha_minio is off"}, journal.TypeActionCancelling)

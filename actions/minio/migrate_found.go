@@ -114,7 +114,7 @@ func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
 
 // nothingLacks holds before EKCO deletes a standalone MinIO that has data of its own.
 func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdict {
-	for _, step := range []string{journal.StepCompareMinio, journal.StepDeleteMinioDeployment} {
+	for _, step := range []string{journal.StepCompareMinio, journal.StepCompareAgainMinio, journal.StepDeleteMinioDeployment} {
 		left, err := outputOf[journal.MinioCompared](record, step)
 		if err != nil {
 			return actions.Hold(err.Error()).About("outputs")
@@ -128,7 +128,7 @@ func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdic
 
 func missingText(step string, left journal.MinioCompared, record journal.ActionRecord) string {
 	why := "Service minio selects ha-minio; EKCO did not switch it, or the Service or Deployment minio was changed since"
-	if step == journal.StepDeleteMinioDeployment {
+	if step != journal.StepCompareMinio {
 		why = "standalone MinIO was changed after the switch, for example through another Service, and that was not copied; clients may have removed some of the following from ha-minio since"
 	}
 	if left.Unread {
@@ -199,7 +199,7 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	both, err := s.cutOff(ctx, step, &left)
 	if isUnknown(err) {
 		found := unknown(err, left.Store)
-		found.Version = version
+		found.Version, found.Target = version, left.Target
 		return found, nil
 	}
 	if err != nil {
@@ -207,6 +207,10 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	}
 	defer both.close()
 	all, err := replica.Survey(ctx, both.source)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	fingerprint, err := both.fingerprint(ctx, all.Fingerprint)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
@@ -218,7 +222,7 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err == nil && then != version {
 		err = &actions.UnfinishedError{Left: "Service minio was changed during the comparison", Waits: true}
 	}
-	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: all.Fingerprint.String(), Target: both.targetID}, err
+	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: fingerprint, Target: both.targetID}, err
 }
 
 // missing returns what standalone MinIO has and the highly available one does not, or has differently.
@@ -340,6 +344,10 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *jou
 	if err == nil && both.id != left.Store {
 		both.close()
 		err = otherSourceError{pod.Name, both.id, left.Store}
+	}
+	if err == nil && both.targetID != left.Target {
+		both.close()
+		err = otherTargetError{both.targetID, left.Target}
 	}
 	return both, err
 }

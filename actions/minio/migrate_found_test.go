@@ -220,8 +220,8 @@ func TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim(t *testing.T) {
 	}{
 		"by a person":                 {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
 		"it is empty when EKCO looks": {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{Source: "store-1"} }, kill: true},
-		"by EKCO, and there is no look": {step: journal.StepDeleteMinioDeployment, known: func(b *duo) journal.MinioMigrate {
-			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Source: "store-1"}
+		"by EKCO, and there is no look": {step: journal.StepCompareAgainMinio, known: func(b *duo) journal.MinioMigrate {
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1", Source: "store-1"}
 		}, kill: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestWhatTheVolumeWasIsKnownInAnotherProcess(t *testing.T) {
 			b.Move(s3sim.New())
 			b.Stick(false)
 		},
-		journal.StepDeleteMinioDeployment: func(b *duo) {
+		journal.StepCompareAgainMinio: func(b *duo) {
 			b.Source.SetLatency(time.Second)
 			b.comes("done compare")
 			b.Move(s3sim.New())

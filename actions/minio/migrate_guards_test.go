@@ -203,7 +203,7 @@ func TestAPodOfSomebodyElseThatComesWithTheOutageStopsTheSwitch(t *testing.T) {
 		b.asks()
 		r := b.start()
 		b.comes(`"tries":1`)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "minio-by-hand has the label app=minio and is not of Deployment minio")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "minio-by-hand has the label app=minio but does not belong to Deployment minio")
 		b.backs()
 		b.Crowd(false)
 		b.ends(r, handedOver)

@@ -56,17 +56,52 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 		return "", "", err
 	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
+	if err != nil {
+		return "", "", err
+	}
+	again, err := outputOf[journal.MinioCompared](record, journal.StepCompareAgainMinio)
 	switch {
 	case err != nil:
 		return "", "", err
 	case compared.Done:
-		return compared.Version, compared.Fingerprint, nil
+		version, fingerprint = compared.Version, compared.Fingerprint
 	case plan.HandOver && !plan.Switched:
 		return "", "", nil // the comparison is still to come
 	case plan.HandOver:
-		return plan.Version, plan.Fingerprint, nil
+		version, fingerprint = plan.Version, plan.Fingerprint
+	default:
+		version, fingerprint = cut.Version, cut.Fingerprint
 	}
-	return cut.Version, cut.Fingerprint, nil
+	if again.Done {
+		fingerprint = again.Fingerprint
+	}
+	return version, fingerprint, nil
+}
+
+// compareAgain verifies that standalone MinIO is as it was when the highly available one had everything, or else that
+// this has everything still. It can be cancelled, unlike the deletion.
+type compareAgain struct{ *migrator }
+
+func (s compareAgain) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	proof, err := compare(s).Prove(ctx, step)
+	if err != nil || proof.Done {
+		return proof, err
+	}
+	gone, err := deleteDeployment(s).Prove(ctx, step)
+	proof.Done = gone.Done // somebody else deleted the Deployment: nothing is verified, and the claim is kept
+	return proof, err
+}
+
+func (s compareAgain) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	if unread, err := isUnread(step.Action); err != nil || unread {
+		outputs, failed := json.Marshal(journal.MinioCompared{Done: true}) // the claim is kept
+		return outputs, errors.Join(err, failed)
+	}
+	left, err := s.late(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	return accounted(step, &left)
 }
 
 // deleteDeployment is done when there is no Deployment of that UID any more. It first checks for what clients wrote
@@ -98,7 +133,15 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 		return nil, err
 	}
 	defer s.changed()
-	return outputs, kube.Deleted(s.api.DeleteDeployment(ctx, plan.Deployment))
+	if err := kube.Deleted(s.api.DeleteDeployment(ctx, plan.Deployment)); err != nil {
+		return nil, errors.Join(err, s.notDeleted(ctx, step))
+	}
+	return outputs, nil
+}
+
+// notDeleted records that the last check counts no more: standalone MinIO runs on.
+func (deleteDeployment) notDeleted(ctx context.Context, step actions.StepContext) error {
+	return step.Note(context.WithoutCancel(ctx), journal.MinioCompared{})
 }
 
 // looked returns what only standalone MinIO has and a person released, or an error.
@@ -122,8 +165,7 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 		return nil, err // an EKCO on another node must know that this one deletes it
 	}
 	if err := step.CheckAgain(ctx); err != nil {
-		left.Done = false
-		return nil, errors.Join(err, step.Note(ctx, left))
+		return nil, errors.Join(err, s.notDeleted(ctx, step))
 	}
 	return outputs, nil
 }
@@ -139,27 +181,33 @@ func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) e
 	return err
 }
 
-// lateOutputs is the recorded result of the check, which a later step needs.
+// checkCounts is how long the last check counts, from its end to the deletion.
+const checkCounts = 10 * time.Minute
+
+// lateOutputs is the recorded result of the check, which a later step needs. If somebody else deletes the Deployment
+// long after it, it proves nothing.
 func lateOutputs(step actions.StepContext) json.RawMessage {
-	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
-		return outputs
+	outputs := step.Action.Steps[step.Planned.ID].Outputs
+	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
+	if len(outputs) == 0 || err == nil && left.Done && !within(left.At, checkCounts) {
+		return json.RawMessage("{}")
 	}
-	return json.RawMessage("{}")
+	return outputs
 }
 
 // late returns what the highly available MinIO does not have, if standalone MinIO is not as it was when the other one
 // had everything. Clients may have deleted some of that from the highly available one since; EKCO cannot distinguish
 // that from lost data.
-func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
+func (s *migrator) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
 	_, was, err := knownAt(record)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
 	both, err := s.open(ctx, record)
-	var found journal.MinioFound
+	var left journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		found, err = both.missingSince(ctx, was)
+		left, err = both.missingSince(ctx, was)
 	}
 	if err == nil {
 		err = both.identify(ctx, record) // the check may have taken hours
@@ -167,21 +215,21 @@ func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord)
 	if isUnknown(err) {
 		return unknown(err, ""), nil
 	}
-	return journal.MinioCompared{MinioFound: found}, err
+	left.At = time.Now().UTC()
+	return left, err
 }
 
-// missingSince is missing if standalone MinIO has another fingerprint than before. Otherwise it only compares users and
-// policies, which are not part of the fingerprint.
-func (s sides) missingSince(ctx context.Context, fingerprint string) (journal.MinioFound, error) {
+// missingSince is missing, if standalone MinIO has another fingerprint than before.
+func (s sides) missingSince(ctx context.Context, was string) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
-		return journal.MinioFound{}, err
+		return left, err
 	}
-	if all.Fingerprint.String() != fingerprint {
-		return s.missing(ctx, replica.Written)
+	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && left.Fingerprint != was {
+		left.MinioFound, err = s.missing(ctx, replica.Written)
 	}
-	names, err := usersOnlyIn(ctx, s.source, s.target)
-	return journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: s.id}, err
+	left.Store = s.id
+	return left, err
 }
 
 // hasLateLook reports whether the plan has that check. Those of earlier EKCOs do not.
@@ -232,14 +280,29 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	return s.needed(ctx, step.Action)
 }
 
-// needed keeps the claim if the highly available MinIO is gone: the claim may have the last copy.
+// needed keeps the claim if the highly available MinIO is gone, or has other volumes: the claim may have the last copy.
 func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionRecord) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon {
 		return leftAlone("the claim minio-pv-claim is kept: " + verdict.Reason)
 	}
-	return actions.Proof{Missing: "the claim of standalone MinIO still exists"}, err
+	_, was, known := storesOf(record)
+	if err = errors.Join(err, known); err != nil || was == "" {
+		return actions.Proof{Missing: claimExists}, err
+	}
+	target, err := s.target(ctx)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	defer target.Close()
+	is, err := idOf(ctx, "ha-minio", target)
+	if err == nil && is != was {
+		return leftAlone("the claim minio-pv-claim is kept: " + otherTargetError{is, was}.Error())
+	}
+	return actions.Proof{Missing: claimExists}, err
 }
+
+const claimExists = "the claim of standalone MinIO still exists"
 
 // keptUnread is why a claim is kept that may have data without a copy.
 const keptUnread = "the claim minio-pv-claim is kept: it may have the last writes to standalone MinIO, which were not copied; delete it when you are sure that no data is missing"
@@ -264,8 +327,12 @@ func isUnread(record journal.ActionRecord) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	again, err := outputOf[journal.MinioCompared](record, journal.StepCompareAgainMinio)
+	if err != nil {
+		return false, err
+	}
 	late, err := outputOf[journal.MinioCompared](record, journal.StepDeleteMinioDeployment)
-	return plan.HandOver && plan.Unread || cut.Unread || compared.Unread || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
+	return plan.HandOver && plan.Unread || cut.Unread || compared.Unread || again.Unread && again.Done || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
 }
 
 func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {

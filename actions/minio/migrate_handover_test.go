@@ -133,7 +133,7 @@ func TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone(t *testing.T) {
 					b := grown(w)
 					b.copied()
 					b.Point(toHA)
-					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 					reconcile := b.AfterEffect
 					b.AfterEffect = func(done string) {
 						if reconcile(done); done == effect {
@@ -188,7 +188,7 @@ func TestTheSourceIsKeptWhileAnyReplicaIsLacking(t *testing.T) {
 				if err := b.Client(b.Objects).Healthy(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 				r := b.start()
 				b.Pass(2 * DefaultKeepSource)
 				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "only while all replicas of ha-minio")
@@ -268,7 +268,7 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 	}{
 		"EKCO's switch": {journal.StepLookBelowAgainMinio, "done cut-over", nil},
 		"of an earlier one": {journal.StepLookBelowAgainMinio, "planned", func(b *duo) journal.MinioMigrate {
-			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()}
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"}
 		}},
 		"of a person": {journal.StepCompareMinio, "planned", func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
 	} {
@@ -300,13 +300,13 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.Source.Delete(kept, "document-0", time.Now()) // as its lifecycle does
 				b.Source.SetLatency(0)
 				b.Remove(other)
-				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "object plain/late (null, ")
+				b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "object plain/late (null, ")
 				b.Pass(2 * recheckInterval)
-				if !strings.Contains(b.outcome(), "Deployment true, claim true") || !strings.Contains(string(b.Record().Steps[journal.StepDeleteMinioDeployment].Outputs), `"store":"store-1"`) {
+				if !strings.Contains(b.outcome(), "Deployment true, claim true") || !strings.Contains(string(b.Record().Steps[journal.StepCompareAgainMinio].Outputs), `"store":"store-1"`) {
 					t.Fatal(b.outcome())
 				}
 				b.Retry(r)
-				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "object plain/late (null, ")
+				b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "object plain/late (null, ")
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
 			})
@@ -351,7 +351,7 @@ func TestTheLastLookGoesByNoClock(t *testing.T) {
 				r := b.start()
 				b.comes("done cut-over")
 				test.change(b)
-				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, test.want)
+				b.held(journal.StepCompareAgainMinio, MinioNothingLacks, test.want)
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
 			})
@@ -367,12 +367,12 @@ func TestNothingIsDeletedWhenTheCopyIsGone(t *testing.T) {
 		known           func(b *duo) journal.MinioMigrate
 		end             string
 	}{
-		"after the switch":  {journal.StepDeleteMinioDeployment, MinioNothingLacks, nil, claimKept},
+		"after the switch":  {journal.StepCompareAgainMinio, MinioNothingLacks, nil, claimKept},
 		"before the switch": {journal.StepCutOverMinio, MinioSuccessor, nil, asBefore},
-		"after a switch that an earlier migration made": {journal.StepDeleteMinioDeployment, MinioNothingLacks, func(b *duo) journal.MinioMigrate {
+		"after a switch that an earlier migration made": {journal.StepCompareAgainMinio, MinioNothingLacks, func(b *duo) journal.MinioMigrate {
 			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"}
 		}, claimKept},
-		"after a comparison": {journal.StepDeleteMinioDeployment, MinioNothingLacks, func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }, claimKept},
+		"after a comparison": {journal.StepCompareAgainMinio, MinioNothingLacks, func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }, claimKept},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
@@ -420,7 +420,7 @@ func TestADeploymentThatSomebodyElseDeletesKeepsItsClaim(t *testing.T) {
 			b.Pass(time.Minute)
 			b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
 			b.Remove(other)
-			b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "plain/late")
+			b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "plain/late")
 			if released { // and something holds it after the last look
 				b.Source.SetLatency(5 * time.Second)
 				b.force(r)
@@ -452,7 +452,7 @@ func TestASourceThatCannotBeLookedAtLastKeepsItsClaim(t *testing.T) {
 		b.KillSingle()
 		b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "Deployment minio has no pod")
 		b.force(r)
-		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "Deployment minio has no pod")
+		b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "Deployment minio has no pod")
 		b.force(r)
 		b.ends(r, claimKept)
 	})
@@ -467,13 +467,13 @@ func TestAnotherStoreInThePlaceOfTheSourceKeepsItsClaim(t *testing.T) {
 		b.comes("done cut-over")
 		b.Move(s3sim.New())
 		b.KillSingle()
-		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+		b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "its deployment id is store-2, and was store-1")
 		b.Retry(r) // without force it looks again
 		b.Pass(2 * recheckInterval)
 		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
 			t.Fatal(got)
 		}
-		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+		b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "its deployment id is store-2, and was store-1")
 		b.force(r)
 		r.End()
 		if got := b.outcome(); !strings.Contains(got, "Deployment false, claim true") {
@@ -488,7 +488,7 @@ func TestTheLastLookEndsWithEKCO(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Point(toHA)
-		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 		r := b.start()
 		b.Pass(DefaultKeepSource - time.Minute)
 		b.Source.SetLatency(5 * time.Second)
@@ -528,7 +528,7 @@ func TestAServiceThatComesDuringTheLastLookHoldsIt(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Point(toHA)
-		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 		r := b.start()
 		b.Pass(DefaultKeepSource - time.Minute)
 		b.Source.SetLatency(5 * time.Second)

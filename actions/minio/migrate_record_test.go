@@ -194,17 +194,30 @@ func TestAListThatIsTooLongKeepsItsHold(t *testing.T) {
 	}
 }
 
+// TestOutputsThatLaterStepsReadAreNeeded: without those of the switch, a claim that must be kept would be deleted.
+func TestOutputsThatLaterStepsReadAreNeeded(t *testing.T) {
+	needed := migrating(&migrator{}).Needed
+	for _, does := range []string{
+		journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
+		journal.StepCompareMinio, journal.StepCompareAgainMinio, doesLookAndDelete,
+	} {
+		if !slices.Contains(needed, does) {
+			t.Errorf("the mirror may leave out the outputs of %s", does)
+		}
+	}
+}
+
 // TestWhatIsDeletedIsComparedOrLookedAt: all is compared where EKCO does not know up to when all was copied.
 func TestWhatIsDeletedIsComparedOrLookedAt(t *testing.T) {
 	for name, test := range map[string]struct {
 		known    journal.MinioMigrate
 		compares bool
 	}{
-		"known":              {journal.MinioMigrate{Switched: true, From: "uid-single", Fingerprint: "5"}, false},
+		"known":              {journal.MinioMigrate{Switched: true, From: "uid-single", Fingerprint: "5", Target: "target-1"}, false},
 		"unread":             {journal.MinioMigrate{Switched: true, From: "uid-single", Unread: true}, false},
 		"by an earlier EKCO": {journal.MinioMigrate{Switched: true, From: "uid-single"}, true},
-		"of another one":     {journal.MinioMigrate{Switched: true, From: "uid-other", Fingerprint: "5"}, true},
-		"by a person":        {journal.MinioMigrate{From: "uid-single", Fingerprint: "5"}, true},
+		"of another one":     {journal.MinioMigrate{Switched: true, From: "uid-other", Fingerprint: "5", Target: "target-1"}, true},
+		"by a person":        {journal.MinioMigrate{From: "uid-single", Fingerprint: "5", Target: "target-1"}, true},
 	} {
 		plan := ours
 		plan.HandOver, plan.MinioMigrate = true, test.known

@@ -57,7 +57,7 @@ type otherTargetError struct{ is, was string }
 
 func (e otherTargetError) Error() string {
 	return fmt.Sprintf("ha-minio serves another data store than the one EKCO copied to: its deployment id is %s, and was %s; "+
-		"attach the former volumes of its pods again, or cancel this action, and EKCO copies again", e.is, e.was)
+		"attach the former volumes of its pods again; before the switch you can also cancel this action, and EKCO copies everything again", e.is, e.was)
 }
 
 // open connects to the pod that serves, and to the replicas. It returns an error if one has another store than the one
@@ -142,8 +142,20 @@ func storesOf(record journal.ActionRecord) (source, target string, err error) {
 	if err != nil || !plan.HandOver {
 		return "", "", err
 	}
+	if plan.From != "" && plan.From != plan.Deployment {
+		plan.Source = "" // that was the store of an earlier Deployment
+	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
 	return cmp.Or(compared.Store, plan.Source), cmp.Or(compared.Target, plan.Target), err
+}
+
+// fingerprint returns that of all objects of standalone MinIO, with that of its users, groups and policies.
+func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (string, error) {
+	all, err := s.source.ExportIAM(ctx)
+	if err != nil {
+		return "", err
+	}
+	return objects.String() + "-" + listKey(all.Beyond(&s3.IAM{})), nil
 }
 
 // sideError says which of both did not answer as expected.

@@ -293,7 +293,7 @@ func TestNobodyWritesThroughAnotherPod(t *testing.T) {
 		want        string
 	}{
 		"two are asked for": {func(b *duo) { asks(b, 2) }, func(b *duo) { asks(b, 1) }, "Deployment minio asks for 2 pods"},
-		"somebody else's":   {func(b *duo) { b.Crowd(true) }, func(b *duo) { b.Crowd(false) }, "minio-by-hand has the label app=minio and is not of Deployment minio"},
+		"somebody else's":   {func(b *duo) { b.Crowd(true) }, func(b *duo) { b.Crowd(false) }, "minio-by-hand has the label app=minio but does not belong to Deployment minio"},
 	} {
 		for _, after := range []string{"requested", "done catch-up", "noted cut-over"} {
 			t.Run(name+" after "+after, func(t *testing.T) {

@@ -104,7 +104,7 @@ func TestTheCrashMatrixOfAMigration(t *testing.T) {
 			b.copied()
 			b.Point(`{"app":"ha-minio"}`)
 			b.Remove(minio.SingleClaimRef(miniosim.Namespace))
-			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Fingerprint: b.fingerprint()})
+			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Fingerprint: b.fingerprint(), Target: "target-1"})
 		}),
 		"somebody else's switch": scene(14, func(b *duo) {
 			b.copied()

@@ -11,7 +11,7 @@ import (
 
 // errDryRun is what an effect meets in a dry run. Nothing should get that far; it
 // is the last line, whatever the effect reaches.
-var errDryRun = errors.New("nothing is changed in a dry run")
+var errDryRun = errors.New("a dry run changes nothing")
 
 // attemptResult is how one attempt of a step went.
 type attemptResult struct {
@@ -64,7 +64,7 @@ func cleanUp(work context.Context, code StepDef, step StepContext, failed *error
 		return
 	}
 	var panicked error
-	defer Catch(step.Log, "the end of an attempt", &panicked)
+	defer Catch(step.Log, "the cleanup after an attempt", &panicked)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), cleanUpTime)
 	defer cancel()
 	code.CleanUp(ctx, step.over(), *failed)
@@ -122,7 +122,7 @@ func Await(ctx context.Context, heed func() <-chan struct{}, prove func(context.
 		again := heed()
 		proof, err := prove(ctx)
 		if err != nil {
-			return Proof{}, fmt.Errorf("look whether it happened: %w", err)
+			return Proof{}, fmt.Errorf("verify the effect: %w", err)
 		}
 		switch {
 		case proof.Done:
@@ -140,6 +140,9 @@ func Await(ctx context.Context, heed func() <-chan struct{}, prove func(context.
 	}
 }
 
+// noEffect is the reason if a step names none.
+const noEffect = "its effect is not visible"
+
 // unseenError is an effect that was asked for and has not shown while it was waited for.
 type unseenError struct {
 	missing string
@@ -149,7 +152,7 @@ type unseenError struct {
 
 // Error leaves out that the time is over, which whoever set the limit says with its length.
 func (e *unseenError) Error() string {
-	missing := cmp.Or(e.missing, "its effect does not show")
+	missing := cmp.Or(e.missing, noEffect)
 	if errors.Is(e.err, context.DeadlineExceeded) {
 		return missing
 	}

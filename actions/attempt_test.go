@@ -47,7 +47,7 @@ func TestWhatDoesNotShowInTimeIsSaidWithoutTheContext(t *testing.T) {
 		missing, want string
 	}{
 		"too late":         {late, "pod p is there", "no success within 1m0s: pod p is there"},
-		"too late, unsaid": {late, "", "no success within 1m0s: its effect does not show"},
+		"too late, unsaid": {late, "", "no success within 1m0s: " + noEffect},
 		"left":             {left, "pod p is there", "pod p is there: context canceled"},
 	} {
 		_, err := Await(test.ctx, unheeded, func(context.Context) (Proof, error) { return Proof{Missing: test.missing}, nil })

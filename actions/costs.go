@@ -22,9 +22,9 @@ func (r *Runner) Costs(ctx context.Context, record journal.ActionRecord) (costs 
 	var panicked error
 	defer func() {
 		if panicked != nil {
-			costs = append(costs, "what else it costs cannot be told: "+panicked.Error())
+			costs = append(costs, "further costs are unknown: "+panicked.Error())
 		}
 	}()
-	defer Catch(r.cfg.Log.With("action", record.ID), "a look at what it costs", &panicked)
+	defer Catch(r.cfg.Log.With("action", record.ID), "reading the costs", &panicked)
 	return kind.Costs(ctx, snapshot(record))
 }

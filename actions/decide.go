@@ -62,7 +62,7 @@ func (a *run) considerCancel() {
 	}
 	a.cancel = false
 	if a.record.PastNoReturn {
-		a.log.Warn("the action goes on: it is past its point of no return")
+		a.log.Warn("the action is not cancelled: it is past its point of no return")
 		return
 	}
 	ended := journal.ActionEnded{Outcome: journal.OutcomeCancelled}

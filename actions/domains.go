@@ -49,12 +49,12 @@ func (k *Kind) fillDomains(steps []journal.PlannedStep) {
 // plan of which nobody could tell later that its steps take none.
 func (k *Kind) checkDomains(plan journal.Plan) error {
 	if len(k.Domains) > 0 && !plan.NamesDomains() {
-		return fmt.Errorf("no step takes a domain, but its kind has %s: the kind must have none, or a step some", strings.Join(k.Domains, ", "))
+		return fmt.Errorf("no step takes a domain, but its kind has %s: remove them, or name one in a step", strings.Join(k.Domains, ", "))
 	}
 	for _, step := range slices.Concat(plan.Steps, plan.Undo) {
 		for _, domain := range step.Domains {
 			if _, host := journal.HostOf(domain); !host && !slices.Contains(k.Domains, domain) {
-				return fmt.Errorf("step %q takes the domain %q, which is none of its kind's", step.ID, domain)
+				return fmt.Errorf("step %q takes domain %q, which its kind does not have", step.ID, domain)
 			}
 		}
 	}
@@ -102,12 +102,12 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 			case a.stopping, a.looking.Err() != nil:
 				a.leaveDomains(g)
 			case err != nil:
-				a.block(g, steps[0], Check{HoldDomains, Hold("cannot tell whether another action changes the same: " + err.Error()).About("unchecked")})
+				a.block(g, steps[0], Check{HoldDomains, Hold("cannot check whether another action changes the same: " + err.Error()).About("unchecked")})
 			case !ok:
 				a.waitForDomains(g, steps[0], taken)
 			case unasked != nil:
 				a.leaveDomains(g)
-				a.block(g, steps[0], Check{HoldDomains, Hold("cannot ask again what is asked last: " + unasked.Error()).About("unasked")})
+				a.block(g, steps[0], Check{HoldDomains, Hold("cannot repeat the last preflights: " + unasked.Error()).About("unasked")})
 			case refused.Verdict.Kind == VerdictHold:
 				a.leaveDomains(g)
 				a.block(g, steps[0], refused)

@@ -76,7 +76,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 }
 
 func prove(ctx context.Context, code StepDef, step StepContext) (result proofResult) {
-	defer Catch(step.Log, "a look whether it happened", &result.err)
+	defer Catch(step.Log, "the verification of an effect", &result.err)
 	timeout := lookTimeout
 	if code.SlowProof {
 		timeout = max(timeout, time.Duration(step.Planned.Timeout))
@@ -85,7 +85,7 @@ func prove(ctx context.Context, code StepDef, step StepContext) (result proofRes
 	defer cancel()
 	proof, err := code.Prove(ctx, step)
 	if err != nil {
-		return proofResult{err: fmt.Errorf("look whether it happened: %w", err)}
+		return proofResult{err: fmt.Errorf("verify the effect: %w", err)}
 	}
 	return proofResult{Proof: proof}
 }
@@ -123,7 +123,7 @@ func (r *Runner) checkOne(ctx context.Context, kind *Kind, record journal.Action
 	}
 	verdict, err := r.ask(ctx, preflight, record)
 	if err != nil {
-		return Check{}, fmt.Errorf("ask preflight %s: %w", name, err)
+		return Check{}, fmt.Errorf("run preflight %s: %w", name, err)
 	}
 	return Check{name, verdict}, nil
 }

@@ -48,7 +48,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	return record.Plan, checks, err
 }
 
-const unaskedMirror = "asked before each step that cannot be undone; not now, since asking writes the open actions down for another EKCO"
+const unaskedMirror = "asked before each step that cannot be undone; not asked now, since that writes the mirror of open actions"
 
 // plan asks the kind for its plan and checks it.
 func (r *Runner) plan(ctx context.Context, kind *Kind, record journal.ActionRecord) (journal.Plan, error) {

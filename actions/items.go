@@ -65,7 +65,7 @@ type itemResult struct {
 	err   error
 }
 
-var errNotYet = errors.New("its effect does not show")
+var errNotYet = errors.New(noEffect)
 
 // Prove implements [Step]: it is done when every item is.
 func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
@@ -135,7 +135,7 @@ func (s Items[I]) each(
 		}
 	})
 	if len(results) < len(items) {
-		return nil, fmt.Errorf("step %s has %d %s of %d names", step.Planned.ID, len(items), s.Unit, len(results))
+		return nil, fmt.Errorf("step %s has %d %s but only %d different names", step.Planned.ID, len(items), s.Unit, len(results))
 	}
 	return results, nil
 }
@@ -162,7 +162,7 @@ func (s Items[I]) look(ctx context.Context, step StepContext, item I) itemResult
 	proof, err := s.Look(ctx, step, item)
 	switch {
 	case err != nil:
-		return itemResult{err: fmt.Errorf("look whether it happened: %w", err)}
+		return itemResult{err: fmt.Errorf("verify the effect: %w", err)}
 	case proof.Done:
 		return itemResult{Outcome: Outcome{Outputs: proof.Outputs, AlreadyDone: true}}
 	}

@@ -40,7 +40,7 @@ func (f findings) judge(check Check, now time.Time) Check {
 	if now.Sub(found.since) >= v.Lasting {
 		return check
 	}
-	check.Verdict = Hold(fmt.Sprintf("%s; this counts only once it has lasted %s, and often it passes before", v.Meanwhile, v.Lasting)).About("not yet " + v.Key)
+	check.Verdict = Hold(fmt.Sprintf("%s; this counts only after it has lasted %s, and often ends sooner", v.Meanwhile, v.Lasting)).About("not yet " + v.Key)
 	check.Verdict.Lasting = v.Lasting
 	return check
 }
@@ -75,7 +75,7 @@ func (r *Runner) outlast(ctx context.Context, kind *Kind, record journal.ActionR
 	for slices.ContainsFunc(judged, func(c Check) bool { return c.Verdict.young() }) {
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("look whether what a preflight found lasts: %w", ctx.Err())
+			return nil, fmt.Errorf("check whether a preflight's answer lasts: %w", ctx.Err())
 		case <-time.After(r.cfg.Retry.HoldInitial):
 		}
 		for i, check := range judged {

@@ -28,10 +28,10 @@ func skipsOf(ctx context.Context, code StepDef, step StepContext) (left []journa
 	var err error
 	defer func() {
 		if err != nil {
-			step.Log.Debug("cannot tell what is to be left alone", "error", err)
+			step.Log.Debug("cannot check what the step must leave alone", "error", err)
 		}
 	}()
-	defer Catch(step.Log, "a look at what is to be left alone", &err)
+	defer Catch(step.Log, "checking what the step must leave alone", &err)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	left, err = code.Skips(ctx, step)

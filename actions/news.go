@@ -70,7 +70,7 @@ func (a *run) recheck() {
 // retry gives everything that failed or waits a new budget, at once.
 func (a *run) retry(event journal.Event, p *journal.ActionRetried) {
 	if a.stalledSeq > event.Seq {
-		a.log.Info("the action stalled after the retry was asked for; ask again")
+		a.log.Info("the action stalled after the retry was requested; request it again")
 		return
 	}
 	a.log.Info("the action is retried on request")

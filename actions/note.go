@@ -35,7 +35,7 @@ func (c StepContext) over() StepContext {
 }
 
 // errNotUnderWay is what a note comes to outside of [Step.Do].
-var errNotUnderWay = errors.New("only a step that is under way can note something, or ask its preflights again")
+var errNotUnderWay = errors.New("only a running attempt can note outputs or ask its preflights again")
 
 // Note keeps outputs with the step while it is under way, in the place of those that it
 // had, and returns once they are on disk: what the step does next, it does with them on
@@ -70,7 +70,7 @@ func (c StepContext) NoteAhead(ctx context.Context, outputs any) error {
 	ctx, cancel := context.WithTimeout(ctx, mirrorTime)
 	defer cancel()
 	if verdict := c.mirrored.Check(ctx, c.Action); verdict.Kind != VerdictPass {
-		c.Log.Warn("what the step noted is not mirrored yet; it goes on", "reason", verdict.Reason)
+		c.Log.Warn("the step continues, although its noted outputs are not mirrored yet", "reason", verdict.Reason)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (c StepContext) keep(ctx context.Context, outputs any, progress bool) error
 		err = c.note(ctx, raw, progress)
 	}
 	if err != nil {
-		return fmt.Errorf("note how far step %q of %s is: %w", c.Planned.ID, c.Action.ID, err)
+		return fmt.Errorf("note outputs of step %q of %s: %w", c.Planned.ID, c.Action.ID, err)
 	}
 	return nil
 }

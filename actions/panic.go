@@ -15,7 +15,7 @@ type panicError struct{ value any }
 
 // Error implements error.
 func (e *panicError) Error() string {
-	return fmt.Sprintf("a defect of EKCO: panic: %v; the log has the stack, please report it", e.value)
+	return fmt.Sprintf("a defect of EKCO: panic: %v; report it with the stack from the log", e.value)
 }
 
 // Catch makes a panic the function's error. Defer it. The stack is logged and

@@ -133,7 +133,7 @@ func unfit(record journal.ActionRecord, kind *Kind) error {
 
 func unfitPlan(record journal.ActionRecord, kind *Kind) error {
 	if err := checkPlan(record.Plan); err != nil {
-		return fmt.Errorf("the plan cannot be carried out: %w", err)
+		return fmt.Errorf("run the plan: %w", err)
 	}
 	for _, step := range slices.Concat(record.Plan.Steps, record.Plan.Undo) {
 		if _, known := kind.step(step.Does); !known && !record.Steps[step.ID].Done() {
@@ -141,8 +141,8 @@ func unfitPlan(record journal.ActionRecord, kind *Kind) error {
 		}
 		progress := record.Steps[step.ID]
 		if progress.Done() && len(progress.Outputs) == 0 && slices.Contains(kind.Needed, step.Does) && !record.Request.DryRun {
-			return fmt.Errorf("step %q is done, and what it left for later steps is missing: the mirror that the action was taken over from "+
-				"did not hold it. Start the EKCO that has the former journal, or finish by hand what the plan lists", step.ID)
+			return fmt.Errorf("step %q is done, but its outputs, which later steps need, are missing in the mirror from which EKCO took the action over. "+
+				"Start the EKCO that has the former journal, or finish the plan by hand", step.ID)
 		}
 	}
 	return nil
@@ -252,7 +252,7 @@ func (a *run) note(cause uint64, kind journal.Type, payload journal.Payload) {
 // sense, which the loop reports; the run writes none.
 func (a *run) fold(event journal.Event, payload journal.Payload) {
 	if err := a.record.Fold(event, payload); err != nil {
-		a.log.Debug("an event makes no sense", "error", err)
+		a.log.Debug("an event does not fit the action's record", "error", err)
 	}
 	a.shared = nil
 }

@@ -20,9 +20,9 @@ type UnrecordedError struct {
 func (e *UnrecordedError) Error() string {
 	what := e.What
 	if what == "" {
-		what = "what comes next"
+		what = "the next events"
 	}
-	return fmt.Sprintf("action %s: write down %s: %v", e.Action, what, e.Err)
+	return fmt.Sprintf("action %s: record in the journal: %s: %v", e.Action, what, e.Err)
 }
 
 // Unwrap returns why the journal could not be written.

@@ -50,7 +50,7 @@ func (a *run) heldForLoss(checks []Check) []Check {
 	for i, check := range checks {
 		judged[i] = check
 		if v := check.Verdict; v.Kind == VerdictWarn && v.Loss && a.record.Request.Manual && !a.toldOf(check) {
-			judged[i].Verdict = Hold(v.Reason + "; nobody has been told of this: " + v.Advice).About(v.Key)
+			judged[i].Verdict = Hold(v.Reason + "; no person has seen this warning: " + v.Advice).About(v.Key)
 		}
 	}
 	return judged

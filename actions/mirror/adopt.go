@@ -67,7 +67,7 @@ type adoption struct {
 // or write anything.
 func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID string, options ...AdoptOption) ([]journal.Draft, error) {
 	if content.ClusterUID != "" && clusterUID != "" && content.ClusterUID != clusterUID {
-		return nil, fmt.Errorf("adopt open actions: the mirror is of cluster %s, this cluster is %s: %w; delete the mirror if it was copied here",
+		return nil, fmt.Errorf("adopt open actions: the mirror belongs to cluster %s, this cluster is %s: %w; delete the mirror if it was copied here",
 			content.ClusterUID, clusterUID, journal.ErrOtherCluster)
 	}
 	a := adoption{content: content, own: own, knew: content.Knew(ownJournalID)}
@@ -141,7 +141,7 @@ func (a adoption) ended() (drafts []journal.Draft) {
 		}
 		if a.lost {
 			payload.Outcome = ended.Outcome
-			payload.Reason = fmt.Sprintf("it ended as %s at %s, as the mirror says; the journal had lost that",
+			payload.Reason = fmt.Sprintf("ended as %s at %s according to the mirror; the journal had lost that event",
 				ended.Outcome, ended.At.Format(time.RFC3339))
 		}
 		drafts = append(drafts, draft(own, journal.TypeActionEnded, payload))

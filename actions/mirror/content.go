@@ -37,7 +37,7 @@ var ErrOtherFormat = errors.New("the mirror has an unknown format")
 
 // errGarbage is returned for what never was a mirror, or is none any more. It is
 // nobody's, and may be replaced.
-var errGarbage = errors.New("it is not what an EKCO writes")
+var errGarbage = errors.New("EKCO did not write it")
 
 // Content is what the mirror holds: one JSON object. Its first two members mean
 // the same in every format.
@@ -99,7 +99,7 @@ func parse(raw []byte) (Content, error) {
 	case content.Format > Format:
 		return content, &otherFormatError{content}
 	case content.Format < oldestFormat:
-		err = fmt.Errorf("its format is %d, and there was none before %d", content.Format, oldestFormat)
+		err = fmt.Errorf("its format is %d, but the oldest format is %d", content.Format, oldestFormat)
 	default:
 		content = Content{}
 		err = json.Unmarshal(raw, &content)
@@ -132,14 +132,14 @@ type otherFormatError struct{ content Content }
 
 // Error implements error.
 func (o *otherFormatError) Error() string {
-	who, what := "a newer EKCO", "an EKCO that knows it"
+	writer, reader := "a newer EKCO", "an EKCO that reads it"
 	if o.content.Version != "" {
-		who = "EKCO " + o.content.Version
-		what = who + " or a newer one"
+		writer = "EKCO " + o.content.Version
+		reader = writer + " or a newer one"
 	}
-	return fmt.Sprintf("%v: ConfigMap %s is of format %d, which %s wrote, and this EKCO knows %d; it is left as it is. "+
-		"Run %s, which finishes what is open there; or delete that ConfigMap, if nothing of it is wanted any more",
-		ErrOtherFormat, kube.MirrorName, o.content.Format, who, Format, what)
+	return fmt.Sprintf("%v: ConfigMap %s has format %d, written by %s; this EKCO reads formats up to %d and leaves it unchanged. "+
+		"Run %s to finish its open actions, or delete the ConfigMap if you do not need them",
+		ErrOtherFormat, kube.MirrorName, o.content.Format, writer, Format, reader)
 }
 
 // Unwrap returns [ErrOtherFormat].

@@ -22,7 +22,7 @@ func AlreadyEnded(ctx context.Context, store journal.Store, content Content) ([]
 		query := journal.Query{Action: action.ID, UID: action.Subject.UID, Types: endedTypes, Limit: 1}
 		for _, err := range store.Read(ctx, query) {
 			if err != nil {
-				return nil, fmt.Errorf("look whether action %s has ended here: %w", action.ID, err)
+				return nil, fmt.Errorf("check whether action %s has ended here: %w", action.ID, err)
 			}
 			ids = append(ids, action.ID)
 		}

@@ -144,7 +144,7 @@ func (p plan) encode() ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("encode the mirror: %w", err)
 	case len(raw) > indexSize:
-		return nil, fmt.Errorf("encode the mirror: its index has %d bytes, at most %d are possible; end pauses or actions", len(raw), indexSize)
+		return nil, fmt.Errorf("encode the mirror: its index has %d bytes, and the limit is %d; end pauses or actions", len(raw), indexSize)
 	}
 	return raw, nil
 }

@@ -167,8 +167,8 @@ func (m *Mirror) read(ctx context.Context) (content Content, version string, err
 		if !errors.Is(err, ErrIncomplete) {
 			return content, version, err
 		}
-		err = fmt.Errorf("%w. Nothing irreversible is begun, and the mirror is left as it is: put those ConfigMaps back, or delete %s, "+
-			"if nothing of it is wanted any more", err, kube.MirrorName)
+		err = fmt.Errorf("%w. EKCO starts nothing irreversible and leaves the mirror unchanged: restore those ConfigMaps, or delete %s "+
+			"if you do not need the mirror", err, kube.MirrorName)
 	}
 	return content, version, err
 }
@@ -350,7 +350,7 @@ func (m *Mirror) Run(ctx context.Context) {
 func (m *Mirror) failed(err error, said string) string {
 	m.onFailure(err)
 	if err.Error() != said {
-		m.log.Warn("the open actions are not mirrored; an EKCO that starts elsewhere would not know of them", "error", err)
+		m.log.Warn("the open actions are not mirrored; an EKCO on another node would not know them", "error", err)
 	}
 	return err.Error()
 }

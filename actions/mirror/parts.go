@@ -46,7 +46,7 @@ func (m *Mirror) claim(ctx context.Context) {
 	m.parts = parts{owner: strings.ToLower(rand.Text()[:10]), groups: m.parts.groups, there: map[string]bool{}}
 	listed, err := m.api.MirrorParts(ctx)
 	if err != nil {
-		m.log.Debug("cannot list what is left of other mirrors; it stays", "error", err)
+		m.log.Debug("cannot list the parts of earlier mirrors; they are not deleted", "error", err)
 	}
 	for name := range listed {
 		m.parts.obsolete = append(m.parts.obsolete, name)
@@ -57,7 +57,7 @@ func (m *Mirror) claim(ctx context.Context) {
 func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 	if len(m.parts.obsolete) > maxObsolete && m.parts.indexed {
 		if err := m.discard(ctx, p.bodies); len(m.parts.obsolete) > maxObsolete {
-			return fmt.Errorf("%d ConfigMaps ekco-journal-… of earlier mirrors are left, and EKCO must be able to delete them: %w", len(m.parts.obsolete), err)
+			return fmt.Errorf("cannot delete %d ConfigMaps ekco-journal-… of earlier mirrors; allow EKCO to delete them: %w", len(m.parts.obsolete), err)
 		}
 	}
 	var missing []string
@@ -94,7 +94,7 @@ func (m *Mirror) prune(ctx context.Context, named map[string]string) {
 		}
 	}
 	if err := m.discard(ctx, named); err != nil {
-		m.log.Debug("cannot delete what is left of earlier mirrors; tried again after the next write", "error", err)
+		m.log.Debug("cannot delete parts of earlier mirrors; EKCO retries after the next write", "error", err)
 	}
 }
 

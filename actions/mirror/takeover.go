@@ -23,8 +23,8 @@ type otherJournalError struct {
 
 // Error implements error.
 func (o *otherJournalError) Error() string {
-	return fmt.Sprintf("%v: the mirror is of journal %q, written %s; is a second EKCO running? "+
-		"It is taken over once it has not changed for %s",
+	return fmt.Sprintf("%v: the mirror belongs to journal %q, written %s; is a second EKCO running? "+
+		"This EKCO takes the mirror over when it has not changed for %s",
 		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339), Quiet)
 }
 
@@ -72,7 +72,7 @@ func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) 
 	if err := m.takeOver(ctx, other.content); err != nil {
 		return fmt.Errorf("take over the open actions of journal %s: %w", other.content.JournalID, errors.Join(ErrOtherJournal, err))
 	}
-	m.log.Info("took over from another journal that had been mirrored", "journal", other.content.JournalID)
+	m.log.Info("took over the mirror of another journal", "journal", other.content.JournalID)
 	m.rival = rival{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,7 +109,7 @@ func (m *Mirror) Ready(ctx context.Context, action, what string, patience time.D
 	case err != nil && stands(err):
 		return err
 	case leftOut:
-		return fmt.Errorf("%w: all open actions together have more than %d MiB; the %s goes on when others have ended", ErrNoSpace, maxSize>>20, what)
+		return fmt.Errorf("%w: all open actions together exceed %d MiB; the %s continues when others have ended", ErrNoSpace, maxSize>>20, what)
 	case err == nil:
 		return nil
 	}
@@ -119,7 +119,7 @@ func (m *Mirror) Ready(ctx context.Context, action, what string, patience time.D
 	case stands(failing):
 		return failing
 	case lasted < patience:
-		return fmt.Errorf("%w; the %s goes on without the mirror in %s", err, what, (patience - lasted).Round(time.Second))
+		return fmt.Errorf("%w; the %s continues without the mirror in %s", err, what, (patience - lasted).Round(time.Second))
 	}
 	return nil
 }

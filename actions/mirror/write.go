@@ -106,7 +106,7 @@ func (m *Mirror) damaged(ctx context.Context) bool {
 	if !gone && (!errors.Is(err, ErrIncomplete) || content.JournalID != m.journalID) {
 		return false
 	}
-	m.log.Warn("the mirror was changed by somebody else; it is written again", "error", err)
+	m.log.Warn("another program changed the mirror; EKCO writes it again", "error", err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known = false
@@ -118,7 +118,7 @@ func (m *Mirror) damaged(ctx context.Context) bool {
 // either cannot be read is no reason not to mirror what is open.
 func (m *Mirror) completed(ctx context.Context, content Content) Content {
 	if err := m.look(ctx); err != nil {
-		m.log.Warn("the mirror does not say which actions have ended, or how far the journal has come", "error", err)
+		m.log.Warn("cannot read the journal; the mirror lacks its newest events and ended actions", "error", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,7 +163,7 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	case errors.Is(err, ErrIncomplete) && content.JournalID == m.journalID:
 		// This journal has what is missing, unless the mirror knows of newer events.
 	case err != nil:
-		return "", fmt.Errorf("before writing it: %w", err)
+		return "", fmt.Errorf("before a write: %w", err)
 	case content.JournalID != m.journalID:
 		return "", &otherJournalError{content: content, version: version}
 	}

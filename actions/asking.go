@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// slowLook is how long a look at the world may take before it is put on record what it
-// waits for: most take a moment, and an action that waits is never silent.
+// slowLook is how long a check may take before EKCO records what it waits for. Most checks take a moment, and every
+// longer wait of an action is recorded.
 const slowLook = 5 * time.Second
 
-// asking is a look that is under way. What it asks is safe for concurrent use; the rest is
-// the owner's.
+// asking is a check that is running: planning, an examination of a batch, or a request for domains. begin and
+// unanswered are safe for concurrent use; the rest belongs to the owner.
 type asking struct {
 	since time.Time
-	// group is nil for planning, step that under which the wait is recorded.
+	// group is nil for planning. The wait is recorded under step.
 	group *group
 	step  string
-	told  bool
+	noted bool
 
 	mu sync.Mutex
-	// open are the names of what has not been answered yet.
+	// open names the questions that are not answered yet.
 	open []string
 }
 
-// begin notes that something is asked, and returns what notes the answer. Nobody has to
-// listen.
+// begin notes a question, and returns the function that notes its answer. l may be nil.
 func (l *asking) begin(name string) (answered func()) {
 	if l == nil {
 		return func() {}
@@ -44,7 +43,7 @@ func (l *asking) begin(name string) (answered func()) {
 	}
 }
 
-// unanswered are the names of what has not been answered, each once.
+// unanswered returns the names of the open questions, each once.
 func (l *asking) unanswered() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,36 +51,36 @@ func (l *asking) unanswered() []string {
 	return slices.Compact(names)
 }
 
-// asks notes that a look begins.
+// asks notes that a check begins.
 func (a *run) asks(g *group, step string) *asking {
 	l := &asking{since: time.Now(), group: g, step: step}
 	a.askings = append(a.askings, l)
 	return l
 }
 
-// asked notes that a look is over.
+// asked notes that a check is over.
 func (a *run) asked(l *asking) {
 	a.askings = slices.DeleteFunc(a.askings, func(one *asking) bool { return one == l })
 }
 
-// tellSlow holds the steps whose looks take long with what these wait for, and returns when
-// the next one may have to be told. What is held already is seen to wait.
-func (a *run) tellSlow(now time.Time) (wake time.Time) {
+// holdSlow holds the steps whose checks take long, with what they wait for, and returns when to call it again. A step
+// that is held already stays as it is.
+func (a *run) holdSlow(now time.Time) (wake time.Time) {
 	if a.stopping || a.ending != nil || a.record.Ended != nil {
 		return time.Time{}
 	}
 	for _, l := range a.askings {
-		if due := l.since.Add(slowLook); !l.told && now.Before(due) {
+		if due := l.since.Add(slowLook); !l.noted && now.Before(due) {
 			wake = earlier(wake, due)
-		} else if !l.told {
-			l.told = true
-			a.tellAsking(l)
+		} else if !l.noted {
+			l.noted = true
+			a.holdAsking(l)
 		}
 	}
 	return wake
 }
 
-func (a *run) tellAsking(l *asking) {
+func (a *run) holdAsking(l *asking) {
 	names := l.unanswered()
 	if len(names) == 0 {
 		return // the answer comes right now

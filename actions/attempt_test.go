@@ -50,7 +50,7 @@ func TestWhatDoesNotShowInTimeIsSaidWithoutTheContext(t *testing.T) {
 		"too late, unsaid": {late, "", "no success within 1m0s: " + noEffect},
 		"left":             {left, "pod p is there", "pod p is there: context canceled"},
 	} {
-		_, err := Await(test.ctx, unheeded, func(context.Context) (Proof, error) { return Proof{Missing: test.missing}, nil })
+		_, err := Await(test.ctx, neverWoken, func(context.Context) (Proof, error) { return Proof{Missing: test.missing}, nil })
 		if err = timedOut(test.ctx, time.Minute, err); err.Error() != test.want || !errors.Is(err, test.ctx.Err()) {
 			t.Errorf("%s: got %v", name, err)
 		}

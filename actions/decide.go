@@ -7,21 +7,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Holds that are no preflight's.
+// Holds that no preflight causes.
 const (
 	// HoldPlan: the action could not be planned yet.
 	HoldPlan = "Plan"
-	// HoldAnswer: what is asked has not answered yet. It is not the hold of what is asked,
-	// which may have its own meaning for the rest of the action.
+	// HoldAnswer: a check has not answered yet. It has its own name, because a hold of that check may mean something
+	// else for the rest of the action.
 	HoldAnswer = "Answer"
-	// HoldReadable: this EKCO does not understand the action.
+	// HoldReadable: this EKCO cannot read or run the action.
 	HoldReadable = "Readable"
 	// HoldNextAttempt: see [journal.HoldNextAttempt].
 	HoldNextAttempt = journal.HoldNextAttempt
 )
 
-// decide drafts and prepares what comes next, and returns when to decide again
-// even if nothing comes back; zero means never.
+// decide prepares the next events and launches, and returns when to decide again if no result arrives before; zero
+// means never.
 func (a *run) decide() (wake time.Time) {
 	switch {
 	case a.stopping || a.record.Ended != nil:
@@ -55,7 +55,7 @@ func (a *run) success() journal.Outcome {
 	return journal.OutcomeDone
 }
 
-// considerCancel ends the action early if somebody asked and it may.
+// considerCancel ends the action early if that was requested and is still possible.
 func (a *run) considerCancel() {
 	if !a.cancel || a.ending != nil {
 		return
@@ -75,8 +75,8 @@ func (a *run) considerCancel() {
 	a.endEarly(ended)
 }
 
-// endEarly lets what is under way finish, unless that may be cut short, goes no further,
-// and then ends; see [run.windUp].
+// endEarly starts no more steps. Running steps finish first, except interruptible ones; then [run.windUp] ends the
+// action.
 func (a *run) endEarly(ended journal.ActionEnded) {
 	a.ending = &ended
 	for _, g := range a.groups {
@@ -88,7 +88,7 @@ func (a *run) endEarly(ended journal.ActionEnded) {
 	a.stopLooking()
 }
 
-// makePlan plans, or waits for its next try.
+// makePlan plans the action, unless it is planning or backing off.
 func (a *run) makePlan() (wake time.Time) {
 	if a.planning.busy {
 		return time.Time{}
@@ -123,8 +123,8 @@ func (a *run) planMade(made journal.Plan, err error) {
 	}
 }
 
-// startDue looks at every one of the steps that may start now, group by group, as
-// far as there is room, and returns when the next one may.
+// startDue examines the steps that may start now, group by group, up to maxConcurrent busy steps, and returns when the
+// next one may start.
 func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	room := maxConcurrent - a.busySteps()
 	var order []*group
@@ -138,7 +138,7 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 			continue
 		}
 		if s.group.busy || room == 0 {
-			continue // something is under way and brings the next turn
+			continue // a step is running; its result causes the next turn
 		}
 		room--
 		if batches[s.group] == nil {
@@ -180,7 +180,7 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 		})
 	}
 	if slices.Contains(preflights, Mirrored) {
-		// What the mirror is to have is on disk first: it would lack the plan.
+		// Only after the events of this turn are on disk: otherwise the mirror would lack the plan.
 		a.launches = append(a.launches, look)
 		return
 	}
@@ -190,7 +190,7 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 // begin begins a try.
 func (t *attention) begin() { t.busy, t.again = true, false }
 
-// wait lets the next try rest, longer each time.
+// wait backs off before the next try, longer each time.
 func (t *attention) wait(policy RetryPolicy) {
 	if t.again {
 		t.next = time.Time{}

@@ -12,28 +12,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookTimeout bounds a single look at the world: a proof, unless its step has a [StepDef.SlowProof], or
-// a preflight.
+// lookTimeout bounds one call of a preflight, or of Prove unless the step has a [StepDef.SlowProof].
 const lookTimeout = 30 * time.Second
 
-// candidate is a step that may start, as it was when it was looked at.
+// candidate is a step that may start.
 type candidate struct {
 	planned journal.PlannedStep
 	code    StepDef
-	// prove is set when the step was started before, so that its effect may be
-	// there already, and for one that [StepDef.MayBeForgone] and waits for domains.
+	// prove is set when the step was started before, so its effect may have happened, or when it waits for domains and
+	// [StepDef.MayBeForgone].
 	prove bool
 }
 
-// examination is what a look at the world said about candidates.
+// examination is the result of checking a batch of candidates.
 type examination struct {
 	// proofs are those of the candidates with prove set, by step id.
 	proofs map[string]proofResult
-	// checks are the preflights' answers. There are none when every candidate
-	// is proved, or with err: a preflight could not be asked.
+	// checks are the preflights' answers. It is empty if every candidate is done, or if err is set because a preflight
+	// could not be asked.
 	checks []Check
 	err    error
-	// left is what the candidates are to leave alone.
+	// left is what the candidates must leave alone.
 	left []journal.ActionLeft
 }
 
@@ -42,8 +41,8 @@ type proofResult struct {
 	err error
 }
 
-// examine proves the candidates with prove set, then runs the preflights, which all share, for those that
-// remain.
+// examine verifies the candidates with prove set. If some are not done, it then runs the preflights, which all
+// candidates share.
 func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string, asking *asking) examination {
 	result := examination{proofs: make(map[string]proofResult)}
 	var mu sync.Mutex
@@ -66,10 +65,10 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 	unproved := slices.ContainsFunc(batch, func(c candidate) bool { return !result.proofs[c.planned.ID].Done })
 	if unproved {
 		first := contexts[batch[0].planned.ID]
-		// Both ask others the same, and at the same moment they share the answer.
+		// Both read the same objects; at the same time they can share one read.
 		parallel.Run(
 			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights, asking) },
-			func() { result.left = leaves(ctx, contexts, batch) },
+			func() { result.left = skips(ctx, contexts, batch) },
 		)
 	}
 	return result
@@ -90,11 +89,9 @@ func prove(ctx context.Context, code StepDef, step StepContext) (result proofRes
 	return proofResult{Proof: proof}
 }
 
-// check runs preflights and returns their answers in the order of the names. All
-// of them are asked, so that the gravest answer counts and people see every one.
-// First those that ask others, all at once, which take as long as the slowest;
-// then, also at once, those of [Definition.askedLast], so that their answers are new when
-// the step starts. An error says that one could not be asked.
+// check runs preflights and returns their answers in the order of the names. It runs all of them, so that the gravest
+// answer counts and people see every answer. It runs those of [Kind.askedLast] after the others have answered, so that
+// their answers are new when the step starts. An error means that a preflight could not be asked.
 func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, asking *asking) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {
@@ -135,8 +132,8 @@ func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.Ac
 	return preflight.Check(ctx, record), nil
 }
 
-// gravest returns the answer that decides: the first abandon, else the first
-// hold, else a pass. A warning holds an automatic action.
+// gravest returns the answer that decides: the first abandon, else the first hold, else a pass. A warning counts as a
+// hold, unless the action may continue with it.
 func (k *Kind) gravest(checks []Check, record journal.ActionRecord) Check {
 	decisive := Check{Verdict: Pass()}
 	for _, check := range checks {
@@ -151,8 +148,8 @@ func (k *Kind) gravest(checks []Check, record journal.ActionRecord) Check {
 	return decisive
 }
 
-// warnsOnly reports whether an action goes on though the preflight warns: a person
-// stands behind it. One that only joined did so against policy, and nothing else.
+// warnsOnly reports whether the action continues although the preflight warns, because a person requested it. A person
+// who only joined an automatic action overrides policy alone.
 func (k *Kind) warnsOnly(preflight string, record journal.ActionRecord) bool {
 	return record.Request.Manual || (record.Joined && k.isPolicy(preflight))
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Explain says what Run would do with the record: its plan and the present
-// answer of each preflight that Run would ask, in the order they are first
-// listed. It writes nothing and changes nothing: [Mirrored], which writes, comes
-// last, with [VerdictUnasked]. The record may be one that was never requested.
+// Explain returns what Run would do with the record: its plan, and the present answer of each preflight that Run would
+// ask, in the order of the plan. It writes and changes nothing: [Mirrored], which writes, comes last with
+// [VerdictUnasked]. The action need not have been requested.
 func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
 	kind := r.kindOf(record)
 	if kind == nil {
@@ -57,7 +56,7 @@ func (r *Runner) plan(ctx context.Context, kind *Kind, record journal.ActionReco
 	plan, err := r.askForPlan(ctx, kind, record)
 	if err == nil {
 		for _, steps := range [][]journal.PlannedStep{plan.Steps, plan.Undo} {
-			kind.askPolicy(steps)
+			kind.expandPolicy(steps)
 			kind.fillDomains(steps)
 		}
 		err = cmp.Or(checkPlan(plan), kind.checkDomains(plan))
@@ -73,8 +72,7 @@ func (r *Runner) askForPlan(ctx context.Context, kind *Kind, record journal.Acti
 	return kind.Plan(ctx, record)
 }
 
-// snapshot returns a copy of the record that stays as it is while the original
-// is folded further.
+// snapshot returns a copy of the record that does not change when more events are folded into the original.
 func snapshot(record journal.ActionRecord) journal.ActionRecord {
 	record.Steps = maps.Clone(record.Steps)
 	record.Holds, record.HeldSince = maps.Clone(record.Holds), maps.Clone(record.HeldSince)

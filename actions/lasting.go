@@ -9,22 +9,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// unseen is how far apart two looks may be that found the same for it to count as
-// having lasted in between.
-const unseen = time.Minute
+// maxGap is how far apart two equal verdicts may be to count as one that lasted.
+const maxGap = time.Minute
 
-// findings are the verdicts that count only once they have lasted, by preflight.
+// findings are the verdicts that count only after they have lasted, by preflight.
 type findings map[string]finding
 
-// finding is what a preflight answers again and again.
+// finding is a verdict that a preflight repeats.
 type finding struct {
 	kind        VerdictKind
 	key         string
 	since, seen time.Time
 }
 
-// judge makes a hold of a verdict that has not lasted for long enough yet. Such a
-// hold still says how long the verdict has to last.
+// judge turns a verdict that has not lasted long enough into a hold, which keeps Lasting.
 func (f findings) judge(check Check, now time.Time) Check {
 	v := check.Verdict
 	if v.Lasting == 0 {
@@ -33,7 +31,7 @@ func (f findings) judge(check Check, now time.Time) Check {
 	}
 	found := finding{kind: v.Kind, key: v.Key, since: now, seen: now}
 	before, is := f[check.Preflight]
-	if is && before.kind == found.kind && before.key == found.key && now.Sub(before.seen) <= unseen {
+	if is && before.kind == found.kind && before.key == found.key && now.Sub(before.seen) <= maxGap {
 		found.since = before.since
 	}
 	f[check.Preflight] = found
@@ -45,8 +43,7 @@ func (f findings) judge(check Check, now time.Time) Check {
 	return check
 }
 
-// lasting holds what has not lasted for long enough, unless it is a warning that
-// was answered: who was told of it has seen it last.
+// lasting turns the verdicts that have not lasted long enough into holds, except warnings that were answered already.
 func (a *run) lasting(checks []Check) []Check {
 	judged := make([]Check, len(checks))
 	for i, check := range checks {
@@ -54,19 +51,18 @@ func (a *run) lasting(checks []Check) []Check {
 		if check.Verdict.Kind != VerdictWarn || !judged[i].Verdict.young() {
 			continue
 		}
-		if told, _ := a.answered(check); told {
+		if answered, _ := a.answered(check); answered {
 			judged[i] = check
 		}
 	}
 	return judged
 }
 
-// young reports whether the verdict is one that has not lasted for long enough.
+// young reports whether the verdict is a hold for one that has not lasted long enough.
 func (v Verdict) young() bool { return v.Kind == VerdictHold && v.Lasting > 0 }
 
-// outlast asks preflights again whose answers count only once they have lasted,
-// until they have or are others, so that a person is told no more than an action
-// would be.
+// outlast repeats the preflights whose answers count only after they have lasted, until they count or change. So a person
+// sees only what would also count for an action.
 func (r *Runner) outlast(ctx context.Context, kind *Kind, record journal.ActionRecord, checks []Check) ([]Check, error) {
 	found, judged := make(findings), slices.Clone(checks)
 	for i, check := range checks {

@@ -10,10 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// leaves asks the candidates what is to be left alone, once for each kind of
-// step. What cannot be asked is not known to be another's: the step looks
-// itself before it removes anything.
-func leaves(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
+// skips asks the candidates what they must leave alone, once for each kind of step. If one cannot be asked, its step
+// checks itself before it removes anything.
+func skips(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
 	asked := make(map[string]bool)
 	for _, c := range batch {
 		if c.code.Skips != nil && !asked[c.planned.Does] {
@@ -38,7 +37,7 @@ func skipsOf(ctx context.Context, code StepDef, step StepContext) (left []journa
 	return left
 }
 
-// leave puts on record what is left alone from now on.
+// leave records what the action leaves alone from now on.
 func (a *run) leave(left []journal.ActionLeft) {
 	for _, l := range left {
 		if _, known := a.record.Left[l.What]; !known {
@@ -47,7 +46,7 @@ func (a *run) leave(left []journal.ActionLeft) {
 	}
 }
 
-// left is the part of a step's outputs that says what the step has not done.
+// left is the part of a step's outputs that names what the step has not done.
 type left struct {
 	Left    any `json:"left"`
 	Missing any `json:"missing"`
@@ -68,8 +67,7 @@ func (a *run) lacks() bool {
 	})
 }
 
-// leftAlone says what the action left though it was planned or asked for, or could not
-// have, as its record and these of its steps say.
+// leftAlone lists what the action left alone or could not get, according to its record and the outputs of these steps.
 func (a *run) leftAlone(steps []*stepState) string {
 	var reasons []string
 	for _, s := range steps {
@@ -86,7 +84,7 @@ func (a *run) leftAlone(steps []*stepState) string {
 	return strings.Join(once(reasons), "; ")
 }
 
-// once leaves out what another of the reasons says as well, such as why one is left alone.
+// once drops reasons that are repeated, or contained in another one.
 func once(reasons []string) (kept []string) {
 	for i, why := range reasons {
 		said := func(other string) bool { return other != why && strings.Contains(other, why) }
@@ -97,5 +95,5 @@ func once(reasons []string) (kept []string) {
 	return kept
 }
 
-// LeftBecause says that something is left alone.
+// LeftBecause returns the text that something is left alone.
 func LeftBecause(what, reason string) string { return what + " is left alone: " + reason }

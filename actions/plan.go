@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// checkPlan reports what would keep a plan from ever being finished.
+// checkPlan returns an error if the plan could never be finished.
 func checkPlan(plan journal.Plan) error {
 	done := make(map[string]bool, len(plan.Steps))
 	for _, step := range plan.Steps {
@@ -35,8 +35,8 @@ func checkPlan(plan journal.Plan) error {
 	return nil
 }
 
-// checkUndo reports what would keep a plan from being taken back. The order of
-// those steps is that of what they undo, so they have none of their own.
+// checkUndo returns an error if the plan could not be undone. Undo steps have no After: the order of the steps that they
+// undo decides theirs.
 func checkUndo(plan journal.Plan) error {
 	undone := make(map[string]bool)
 	for _, undo := range plan.Undo {

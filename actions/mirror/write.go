@@ -15,8 +15,7 @@ import (
 // writeTimeout bounds one write with the reads it needs.
 const writeTimeout = 10 * time.Second
 
-// write puts the newest content into the cluster unless it is there. Only the
-// goroutine in Run calls it.
+// write puts the newest content into the cluster, unless it is there already. Only the goroutine in Run calls it.
 func (m *Mirror) write(ctx context.Context) error {
 	content, generation, ok := m.pending()
 	if !ok {
@@ -35,8 +34,8 @@ func (m *Mirror) write(ctx context.Context) error {
 	return err
 }
 
-// put replaces the mirror by the content, if it is this journal's to replace: first the parts, then the
-// index, which names them, so that half a write is never read.
+// put replaces the mirror, if this journal may: first the parts, then the index that names them, so that no reader sees
+// half a write.
 func (m *Mirror) put(ctx context.Context, content Content, generation uint64) error {
 	version, known, claimed := m.base()
 	p, written, err := plan{}, "", error(nil)
@@ -80,7 +79,7 @@ func (m *Mirror) writePlan(ctx context.Context, p plan, version string) (written
 	return m.api.WriteMirror(ctx, raw, version)
 }
 
-// wrote keeps what is in the cluster now.
+// wrote notes what is now in the cluster.
 func (m *Mirror) wrote(content Content, mirrored []journal.ActionRecord, version string, generation uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,8 +92,8 @@ func (m *Mirror) wrote(content Content, mirrored []journal.ActionRecord, version
 	}
 }
 
-// damaged reports whether somebody removed or changed what this Mirror wrote, which then is to be written
-// again. What another EKCO put in its place is found by the next write.
+// damaged reports whether another program removed or changed what this Mirror wrote, and then makes Run write it again.
+// If another EKCO replaced the mirror, the next write finds that.
 func (m *Mirror) damaged(ctx context.Context) bool {
 	if _, known, claimed := m.base(); !known || !claimed || m.writtenGen == 0 {
 		return false // nothing is written yet
@@ -114,8 +113,8 @@ func (m *Mirror) damaged(ctx context.Context) bool {
 	return true
 }
 
-// completed adds how far the journal has come on disk, and what has ended. That
-// either cannot be read is no reason not to mirror what is open.
+// completed adds the journal's last event on disk, and the ended actions. If the journal cannot be read, the open actions
+// are mirrored without them.
 func (m *Mirror) completed(ctx context.Context, content Content) Content {
 	if err := m.look(ctx); err != nil {
 		m.log.Warn("cannot read the journal; the mirror lacks its newest events and ended actions", "error", err)
@@ -127,7 +126,7 @@ func (m *Mirror) completed(ctx context.Context, content Content) Content {
 	return content
 }
 
-// look reads the journal as far as it has not been read.
+// look reads the new part of the journal.
 func (m *Mirror) look(ctx context.Context) error {
 	if m.endings.store == nil {
 		return nil
@@ -153,8 +152,8 @@ func (m *Mirror) base() (version string, known, claimed bool) {
 	return m.version, m.known, m.claimed
 }
 
-// ownVersion returns the version of the mirror in the cluster, if this journal
-// may replace it or there is none. What cannot be read at all is nobody's.
+// ownVersion returns the version of the mirror in the cluster if this journal may replace it, because it is its own, does
+// not exist, or is garbage.
 func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	content, version, err := m.read(ctx)
 	switch {

@@ -11,25 +11,25 @@ import (
 //
 // Only Do may call it. For a step that must finish, see [StepDef.MustFinish], it asks only [SafeMode].
 func (c StepContext) CheckAgain(ctx context.Context) error {
-	return c.asks(ctx, func(string) bool { return true })
+	return c.askAgain(ctx, func(string) bool { return true })
 }
 
 // CheckPolicy is [StepContext.CheckAgain] for steps with a long series of effects, which call it now and then: it asks
 // only the rules of policy and [Definition.AskedLast].
 func (c StepContext) CheckPolicy(ctx context.Context) error {
-	return c.asks(ctx, c.askedLast)
+	return c.askAgain(ctx, c.askedLast)
 }
 
-func (c StepContext) asks(ctx context.Context, which func(name string) bool) error {
+func (c StepContext) askAgain(ctx context.Context, which func(name string) bool) error {
 	if c.ask == nil {
 		return errNotRunning
 	}
 	return c.ask(ctx, which)
 }
 
-// asksOf returns the function with which a running step asks its preflights again. They get a record
+// askFunc returns the function with which a running step asks its preflights again. They get a record
 // that does not count this attempt: a preflight that waits between attempts would take it for a failed one.
-func (a *run) asksOf(s *stepState, record StepContext) func(context.Context, func(string) bool) error {
+func (a *run) askFunc(s *stepState, record StepContext) func(context.Context, func(string) bool) error {
 	preflights, before := s.planned.Preflights, record.Action
 	before.Steps = maps.Clone(before.Steps)
 	step := before.Steps[s.planned.ID]

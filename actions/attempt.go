@@ -42,7 +42,7 @@ func attemptWithin(work, waiting context.Context, timeout time.Duration, code St
 	if err != nil {
 		return attemptResult{err: timedOut(work, timeout, err)}
 	}
-	proof, err := proofOf(work, waiting, code, step.leaving(outputs))
+	proof, err := waitForProof(work, waiting, code, step.leaving(outputs))
 	if err != nil {
 		return attemptResult{err: timedOut(work, timeout, err)}
 	}
@@ -67,9 +67,9 @@ func cleanUp(work context.Context, code StepDef, step StepContext, failed *error
 	code.CleanUp(ctx, step.over(), *failed)
 }
 
-// proofOf waits for the proof until either context ends. If waiting has ended before, it verifies the effect once, so
+// waitForProof waits for the proof until either context ends. If waiting has ended before, it verifies the effect once, so
 // that the next start need not repeat it.
-func proofOf(work, waiting context.Context, code StepDef, step StepContext) (Proof, error) {
+func waitForProof(work, waiting context.Context, code StepDef, step StepContext) (Proof, error) {
 	if waiting.Err() != nil {
 		proof, err := code.Prove(work, step)
 		if err == nil && !proof.Done {

@@ -7,9 +7,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// here converts a recorded time from the journal's clock to this process's monotonic clock, which cannot be set. A time
+// localTime converts a recorded time from the journal's clock to this process's monotonic clock, which cannot be set. A time
 // in the future becomes now.
-func (r *Runner) here(past time.Time) time.Time {
+func (r *Runner) localTime(past time.Time) time.Time {
 	if past.IsZero() {
 		return past
 	}
@@ -20,9 +20,9 @@ func (r *Runner) here(past time.Time) time.Time {
 // backoff from now.
 func (r *Runner) localTimes(record journal.ActionRecord) journal.ActionRecord {
 	record = snapshot(record)
-	record.RequestedAt = r.here(record.RequestedAt)
+	record.RequestedAt = r.localTime(record.RequestedAt)
 	for id, step := range record.Steps {
-		step.StartedAt, step.DoneAt = r.here(step.StartedAt), r.here(step.DoneAt)
+		step.StartedAt, step.DoneAt = r.localTime(step.StartedAt), r.localTime(step.DoneAt)
 		if backoff := step.NextTry.Sub(r.cfg.Now()); !step.NextTry.IsZero() {
 			step.NextTry = time.Now().Add(min(backoff, r.cfg.Retry.Max))
 		}
@@ -30,7 +30,7 @@ func (r *Runner) localTimes(record journal.ActionRecord) journal.ActionRecord {
 	}
 	record.Warned = slices.Clone(record.Warned)
 	for i := range record.Warned {
-		record.Warned[i].At = r.here(record.Warned[i].At)
+		record.Warned[i].At = r.localTime(record.Warned[i].At)
 	}
 	return record
 }

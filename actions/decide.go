@@ -49,7 +49,7 @@ func (a *run) success() journal.Outcome {
 	switch {
 	case a.record.Request.DryRun:
 		return journal.OutcomeDryRun
-	case a.kind.Partial && a.lacks():
+	case a.kind.Partial && a.hasMissing():
 		return journal.OutcomePartial
 	}
 	return journal.OutcomeDone
@@ -97,12 +97,12 @@ func (a *run) makePlan() (wake time.Time) {
 		return a.planning.next
 	}
 	a.planning.begin()
-	record, looking, asking := snapshot(a.record), a.looking, a.asks(nil, "")
-	asking.begin(HoldPlan)
+	record, looking, pending := snapshot(a.record), a.looking, a.beginCheck(nil, "")
+	pending.begin(HoldPlan)
 	a.async(func() func() {
 		made, err := a.plan(looking, a.kind, record)
 		return func() {
-			a.asked(asking)
+			a.endCheck(pending)
 			a.planMade(made, err)
 		}
 	})
@@ -147,13 +147,13 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 		batches[s.group] = append(batches[s.group], s)
 	}
 	for _, g := range order {
-		a.lookAt(g, batches[g])
+		a.examineBatch(g, batches[g])
 	}
 	return wake
 }
 
-// lookAt examines a batch of one group.
-func (a *run) lookAt(g *group, batch []*stepState) {
+// examineBatch examines a batch of one group.
+func (a *run) examineBatch(g *group, batch []*stepState) {
 	g.begin()
 	candidates := make([]candidate, len(batch))
 	contexts := make(map[string]StepContext, len(batch))
@@ -163,18 +163,18 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 			planned: s.planned, code: s.code,
 			prove: (startedBefore(a.progress(s)) || g.claimed == s.planned.ID && s.code.MayBeForgone) && !a.record.Request.DryRun,
 		}
-		contexts[s.planned.ID] = a.contextOf(s.planned)
+		contexts[s.planned.ID] = a.contextFor(s.planned)
 	}
 	looking, preflights := a.looking, a.askedBefore(g, batch[0].planned.Preflights)
 	if a.mustFinish(g, batch) {
 		preflights = []string{SafeMode}
 	}
 	look := func() {
-		asking := a.asks(g, batch[0].planned.ID)
+		pending := a.beginCheck(g, batch[0].planned.ID)
 		a.async(func() func() {
-			found := a.examine(looking, a.kind, contexts, candidates, preflights, asking)
+			found := a.examine(looking, a.kind, contexts, candidates, preflights, pending)
 			return func() {
-				a.asked(asking)
+				a.endCheck(pending)
 				a.examined(g, batch, found)
 			}
 		})
@@ -188,10 +188,10 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 }
 
 // begin begins a try.
-func (t *attention) begin() { t.busy, t.again = true, false }
+func (t *checkState) begin() { t.busy, t.again = true, false }
 
 // wait backs off before the next try, longer each time.
-func (t *attention) wait(policy RetryPolicy) {
+func (t *checkState) wait(policy RetryPolicy) {
 	if t.again {
 		t.next = time.Time{}
 		return
@@ -201,4 +201,4 @@ func (t *attention) wait(policy RetryPolicy) {
 }
 
 // hurry makes the next try come at once.
-func (t *attention) hurry() { t.next, t.again = time.Time{}, t.busy }
+func (t *checkState) hurry() { t.next, t.again = time.Time{}, t.busy }

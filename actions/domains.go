@@ -81,17 +81,17 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 			names = append(names, check.Preflight)
 		}
 	}
-	looking, record, asking := a.looking, a.contextOf(steps[0].planned).Action, a.asks(g, claim.Steps[0])
-	asking.begin(HoldDomains)
+	looking, record, pending := a.looking, a.contextFor(steps[0].planned).Action, a.beginCheck(g, claim.Steps[0])
+	pending.begin(HoldDomains)
 	a.async(func() func() {
 		taken, ok, err := a.cfg.Domains.Take(looking, claim)
 		var again []Check
 		var unasked error
 		if ok {
-			again, unasked = a.check(looking, a.kind, record, names, asking)
+			again, unasked = a.check(looking, a.kind, record, names, pending)
 		}
 		return func() {
-			a.asked(asking)
+			a.endCheck(pending)
 			free(g, steps)
 			refused := a.kind.gravest(a.heldForLoss(a.lasting(again)), a.record)
 			switch {

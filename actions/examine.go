@@ -43,7 +43,7 @@ type proofResult struct {
 
 // examine verifies the candidates with prove set. If some are not done, it then runs the preflights, which all
 // candidates share.
-func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string, asking *asking) examination {
+func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string, pending *pendingCheck) examination {
 	result := examination{proofs: make(map[string]proofResult)}
 	var mu sync.Mutex
 	var proving sync.WaitGroup
@@ -53,7 +53,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 		}
 		proving.Go(func() {
 			if !c.code.SlowProof {
-				defer asking.begin("Proof")()
+				defer pending.begin("Proof")()
 			}
 			proof := prove(ctx, c.code, contexts[c.planned.ID])
 			mu.Lock()
@@ -67,7 +67,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 		first := contexts[batch[0].planned.ID]
 		// Both read the same objects; at the same time they can share one read.
 		parallel.Run(
-			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights, asking) },
+			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights, pending) },
 			func() { result.left = skips(ctx, contexts, batch) },
 		)
 	}
@@ -92,7 +92,7 @@ func prove(ctx context.Context, code StepDef, step StepContext) (result proofRes
 // check runs preflights and returns their answers in the order of the names. It runs all of them, so that the gravest
 // answer counts and people see every answer. It runs those of [Kind.askedLast] after the others have answered, so that
 // their answers are new when the step starts. An error means that a preflight could not be asked.
-func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, asking *asking) ([]Check, error) {
+func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, pending *pendingCheck) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {
 		var group sync.WaitGroup
@@ -101,7 +101,7 @@ func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRec
 				continue
 			}
 			group.Go(func() {
-				defer asking.begin(name)()
+				defer pending.begin(name)()
 				checks[i], failures[i] = r.checkOne(ctx, kind, record, name)
 			})
 		}

@@ -14,7 +14,7 @@ import (
 // ask, in the order of the plan. It writes and changes nothing: [Mirrored], which writes, comes last with
 // [VerdictUnasked]. The action need not have been requested.
 func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
-	kind := r.kindOf(record)
+	kind := r.kindFor(record)
 	if kind == nil {
 		return journal.Plan{}, nil, fmt.Errorf("explain action %s: this EKCO does not know actions of kind %q", record.ID, record.Kind)
 	}
@@ -39,7 +39,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	}
 	checks, err := r.check(ctx, kind, record, names, nil)
 	if err == nil {
-		checks, err = r.outlast(ctx, kind, record, checks)
+		checks, err = r.waitUntilLasting(ctx, kind, record, checks)
 	}
 	if err == nil && mirrored {
 		checks = append(checks, Check{Mirrored, Verdict{Kind: VerdictUnasked, Reason: unaskedMirror}})

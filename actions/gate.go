@@ -10,8 +10,8 @@ import (
 // gateMaxAge is how old the answers of a gate may be when a step starts: enough for the steps that follow at once.
 const gateMaxAge = 10 * time.Second
 
-// gateOf returns the preflights of the plan's gate, nil if the plan has none.
-func gateOf(plan journal.Plan) []string {
+// gatePreflights returns the preflights of the plan's gate, nil if the plan has none.
+func gatePreflights(plan journal.Plan) []string {
 	for _, step := range plan.Steps {
 		if step.Does == DoesGate {
 			return step.Preflights

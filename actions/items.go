@@ -75,7 +75,7 @@ func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 	if left != "" {
 		return Proof{Missing: left, Waits: waits}, nil
 	}
-	outputs, err := outcomesOf(step, results)
+	outputs, err := encodeOutcomes(step, results)
 	return Proof{Done: true, Outputs: outputs}, err
 }
 
@@ -85,7 +85,7 @@ func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := outcomesOf(step, results)
+	outputs, err := encodeOutcomes(step, results)
 	if err != nil {
 		return nil, err
 	}
@@ -220,9 +220,9 @@ func (s Items[I]) left(results map[string]itemResult) (left string, waits bool) 
 	return fmt.Sprintf("%d of %d %s are not done: %s", count, len(results), s.Unit, strings.Join(reasons, "; ")), waits
 }
 
-// outcomesOf returns the outcomes of the items that are done. An item that an earlier attempt did keeps that attempt's
+// encodeOutcomes returns the outcomes of the items that are done. An item that an earlier attempt did keeps that attempt's
 // outcome.
-func outcomesOf(step StepContext, results map[string]itemResult) (json.RawMessage, error) {
+func encodeOutcomes(step StepContext, results map[string]itemResult) (json.RawMessage, error) {
 	var former Outcomes
 	if _, err := step.Output(step.Planned.ID, &former); err != nil {
 		return nil, err

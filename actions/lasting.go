@@ -61,9 +61,9 @@ func (a *run) lasting(checks []Check) []Check {
 // young reports whether the verdict is a hold for one that has not lasted long enough.
 func (v Verdict) young() bool { return v.Kind == VerdictHold && v.Lasting > 0 }
 
-// outlast repeats the preflights whose answers count only after they have lasted, until they count or change. So a person
+// waitUntilLasting repeats the preflights whose answers count only after they have lasted, until they count or change. So a person
 // sees only what would also count for an action.
-func (r *Runner) outlast(ctx context.Context, kind *Kind, record journal.ActionRecord, checks []Check) ([]Check, error) {
+func (r *Runner) waitUntilLasting(ctx context.Context, kind *Kind, record journal.ActionRecord, checks []Check) ([]Check, error) {
 	found, judged := make(findings), slices.Clone(checks)
 	for i, check := range checks {
 		judged[i] = found.judge(check, time.Now())

@@ -17,13 +17,13 @@ func skips(ctx context.Context, contexts map[string]StepContext, batch []candida
 	for _, c := range batch {
 		if c.code.Skips != nil && !asked[c.planned.Does] {
 			asked[c.planned.Does] = true
-			left = append(left, skipsOf(ctx, c.code, contexts[c.planned.ID])...)
+			left = append(left, askSkips(ctx, c.code, contexts[c.planned.ID])...)
 		}
 	}
 	return left
 }
 
-func skipsOf(ctx context.Context, code StepDef, step StepContext) (left []journal.ActionLeft) {
+func askSkips(ctx context.Context, code StepDef, step StepContext) (left []journal.ActionLeft) {
 	var err error
 	defer func() {
 		if err != nil {
@@ -37,8 +37,8 @@ func skipsOf(ctx context.Context, code StepDef, step StepContext) (left []journa
 	return left
 }
 
-// leave records what the action leaves alone from now on.
-func (a *run) leave(left []journal.ActionLeft) {
+// recordLeft records what the action leaves alone from now on.
+func (a *run) recordLeft(left []journal.ActionLeft) {
 	for _, l := range left {
 		if _, known := a.record.Left[l.What]; !known {
 			a.note(a.record.LastSeq, journal.TypeActionLeft, &l)
@@ -52,17 +52,17 @@ type left struct {
 	Missing any `json:"missing"`
 }
 
-func (a *run) leftBy(s *stepState) (by left) {
+func (a *run) leftOutputs(s *stepState) (by left) {
 	if outputs := a.progress(s).Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &by) != nil {
 		return left{}
 	}
 	return by
 }
 
-// lacks reports whether the outputs of a step name something that is missing.
-func (a *run) lacks() bool {
+// hasMissing reports whether the outputs of a step name something that is missing.
+func (a *run) hasMissing() bool {
 	return slices.ContainsFunc(a.steps, func(s *stepState) bool {
-		missing, _ := a.leftBy(s).Missing.(string)
+		missing, _ := a.leftOutputs(s).Missing.(string)
 		return missing != ""
 	})
 }
@@ -71,7 +71,7 @@ func (a *run) lacks() bool {
 func (a *run) leftAlone(steps []*stepState) string {
 	var reasons []string
 	for _, s := range steps {
-		by := a.leftBy(s)
+		by := a.leftOutputs(s)
 		for _, of := range []any{by.Left, by.Missing} {
 			if why, ok := of.(string); ok {
 				reasons = append(reasons, why)

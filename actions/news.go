@@ -38,7 +38,7 @@ func (a *run) actOn(event journal.Event, payload journal.Payload) {
 // learn folds an event that another writer appended. LastSeq stays, so the causes of the run's events stay its own
 // events.
 func (a *run) learn(event journal.Event, payload journal.Payload) {
-	event.Seq, event.Time = a.record.LastSeq, a.here(event.Time)
+	event.Seq, event.Time = a.record.LastSeq, a.localTime(event.Time)
 	a.fold(event, payload)
 }
 
@@ -76,9 +76,9 @@ func (a *run) retry(event journal.Event, p *journal.ActionRetried) {
 	a.log.Info("the action is retried on request")
 	a.learn(event, p)
 	clear(a.reasons)
-	a.planning = attention{busy: a.planning.busy}
+	a.planning = checkState{busy: a.planning.busy}
 	for _, s := range a.byID {
-		s.exhausted, s.next, s.waits, s.waited = false, time.Time{}, attention{}, 0
-		s.group.heldStep, s.group.attention = "", attention{busy: s.group.busy}
+		s.exhausted, s.next, s.waits, s.waited = false, time.Time{}, checkState{}, 0
+		s.group.heldStep, s.group.checkState = "", checkState{busy: s.group.busy}
 	}
 }

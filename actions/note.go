@@ -93,9 +93,9 @@ type stepNote struct {
 	written chan struct{}
 }
 
-// notesOf returns the function that passes a step's note to the owner and waits until it is on disk. It stops waiting
+// noteFunc returns the function that passes a step's note to the owner and waits until it is on disk. It stops waiting
 // when a.work ends, as it does when the owner cannot write.
-func (a *run) notesOf(s *stepState) func(context.Context, json.RawMessage, bool) error {
+func (a *run) noteFunc(s *stepState) func(context.Context, json.RawMessage, bool) error {
 	return func(ctx context.Context, outputs json.RawMessage, progress bool) error {
 		n := stepNote{s, outputs, progress, make(chan struct{})}
 		select {

@@ -51,7 +51,7 @@ func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*step
 	if a.stopping || a.looking.Err() != nil {
 		return nil, nil
 	}
-	a.leave(found.left)
+	a.recordLeft(found.left)
 	rest := a.recordProved(batch, found)
 	if len(rest) == 0 {
 		return nil, nil
@@ -176,7 +176,7 @@ func (a *run) unblock(g *group) {
 	if g.heldStep != "" {
 		a.release(g.heldStep)
 	}
-	g.heldStep, g.attention, g.waitsFrom = "", attention{busy: g.busy}, time.Time{}
+	g.heldStep, g.checkState, g.waitsFrom = "", checkState{busy: g.busy}, time.Time{}
 }
 
 // warn records the new warnings, with the answer by which the action continues: EKCO cannot ask a person here.
@@ -212,7 +212,7 @@ func (a *run) start(s *stepState) {
 	}
 	if s.waits.tries > 0 {
 		a.release(s.planned.ID)
-		s.waits = attention{}
+		s.waits = checkState{}
 	}
 	s.attempt = a.progress(s).Attempts + 1
 	a.note(a.record.LastSeq, journal.TypeStepStarted, &journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
@@ -222,9 +222,9 @@ func (a *run) start(s *stepState) {
 	}
 	s.busy = true
 	a.launches = append(a.launches, func() {
-		step, work, waiting := a.contextOf(s.planned), a.during(s), a.waiting()
-		step.note, step.mirrored = a.notesOf(s), a.cfg.Preflights[Mirrored]
-		step.ask, step.askedLast = a.asksOf(s, step), a.kind.askedLast
+		step, work, waiting := a.contextFor(s.planned), a.effectContext(s), a.proofContext()
+		step.note, step.mirrored = a.noteFunc(s), a.cfg.Preflights[Mirrored]
+		step.ask, step.askedLast = a.askFunc(s, step), a.kind.askedLast
 		a.async(func() func() {
 			result := attempt(work, waiting, s.code, step)
 			return func() { a.attempted(s, result) }
@@ -232,8 +232,8 @@ func (a *run) start(s *stepState) {
 	})
 }
 
-// during returns the context in which a step has its effect.
-func (a *run) during(s *stepState) context.Context {
+// effectContext returns the context in which a step has its effect.
+func (a *run) effectContext(s *stepState) context.Context {
 	if s.code.Interruptible && !a.undoing {
 		return a.going
 	}
@@ -248,9 +248,9 @@ func givenUp(err error) string {
 	return err.Error()
 }
 
-// waiting returns the context that bounds the wait for a proof. If the plan has undo steps, the wait ends with the
+// proofContext returns the context that bounds the wait for a proof. If the plan has undo steps, the wait ends with the
 // action's early end: an effect that is undone need not be verified.
-func (a *run) waiting() context.Context {
+func (a *run) proofContext() context.Context {
 	if len(a.undo) > 0 {
 		return a.looking
 	}

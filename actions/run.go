@@ -63,9 +63,9 @@ type run struct {
 	gate       []string
 	gatePassed time.Time
 
-	planning attention
-	// askings are the running checks.
-	askings []*asking
+	planning checkState
+	// pendingChecks are the running checks.
+	pendingChecks []*pendingCheck
 	// stalledSeq is the event by which this run stalled the action last, or 0.
 	stalledSeq uint64
 	// resumed is set when an earlier run planned the action; deferred is set when a step was held by a preflight for
@@ -79,8 +79,8 @@ type run struct {
 	stopping bool
 }
 
-// attention is when to check a group, a step or the planning again.
-type attention struct {
+// checkState is when to check a group, a step or the planning again.
+type checkState struct {
 	busy bool
 	// again is set when another check must follow the running one.
 	again bool
@@ -91,7 +91,7 @@ type attention struct {
 }
 
 func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
-	kind := r.kindOf(record)
+	kind := r.kindFor(record)
 	a := &run{
 		Runner: r, record: r.localTimes(record), kind: kind,
 		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
@@ -145,8 +145,8 @@ func unfitPlan(record journal.ActionRecord, kind *Kind) error {
 	return nil
 }
 
-// toItsEnd takes turns until the action ends, ctx ends, or the journal cannot be written. No goroutine outlives it.
-func (a *run) toItsEnd(inbox *Inbox) error {
+// runToEnd takes turns until the action ends, ctx ends, or the journal cannot be written. No goroutine outlives it.
+func (a *run) runToEnd(inbox *Inbox) error {
 	a.work, a.stopWork = context.WithCancel(context.WithoutCancel(a.ctx))
 	a.going, a.stopGoing = context.WithCancel(a.work)
 	a.looking, a.stopLooking = context.WithCancel(a.ctx)

@@ -57,8 +57,8 @@ func NewRunner(cfg Config) *Runner {
 	return &Runner{cfg: cfg, kinds: kinds}
 }
 
-// kindOf returns the action's kind, with the definition for its subject; nil if this EKCO does not know it.
-func (r *Runner) kindOf(record journal.ActionRecord) *Kind {
+// kindFor returns the action's kind, with the definition for its subject; nil if this EKCO does not know it.
+func (r *Runner) kindFor(record journal.ActionRecord) *Kind {
 	kind := r.kinds[record.Kind]
 	if kind == nil || kind.For == nil {
 		return kind
@@ -83,7 +83,7 @@ func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *In
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	return r.newRun(WithLife(ctx), record).toItsEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
+	return r.newRun(WithLife(ctx), record).runToEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
 }
 
 // lifeKey is the key of a run's own context.

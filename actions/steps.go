@@ -18,7 +18,7 @@ type stepState struct {
 	exhausted bool
 	// next is when a failed step is tried again. waits is when a step whose remaining work has to wait is checked again.
 	next  time.Time
-	waits attention
+	waits checkState
 	// waited counts the attempts in a row that had to wait although the check before them saw something to do.
 	waited int
 	// attempt is the number of the last attempt. startedSeq is the event that started it, the cause of the events that
@@ -30,7 +30,7 @@ type stepState struct {
 // group is the steps that have the same preflights and domains. They are checked together and, if a preflight holds,
 // wait together.
 type group struct {
-	attention
+	checkState
 	// changes is set when its steps change something; irreversible is set when that cannot be undone.
 	changes, irreversible bool
 	// mustFinish is set when each of its steps has a [StepDef.MustFinish], or undoes one that has.
@@ -46,23 +46,23 @@ type group struct {
 
 // takePlan makes the run's view of the record's plan.
 func (a *run) takePlan() {
-	a.gate = gateOf(a.record.Plan)
+	a.gate = gatePreflights(a.record.Plan)
 	for _, planned := range a.record.Plan.Steps {
-		a.steps = append(a.steps, a.stepOf(planned, a.kind.changes(planned)))
+		a.steps = append(a.steps, a.newStepState(planned, a.kind.changes(planned)))
 	}
 	for _, planned := range a.record.Plan.Undo {
 		// The gate is for the plan's steps, not for undoing them.
-		a.undo = append(a.undo, a.stepOf(planned, false))
+		a.undo = append(a.undo, a.newStepState(planned, false))
 	}
 }
 
-// stepOf makes the run's view of a step.
-func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
+// newStepState makes the run's view of a step.
+func (a *run) newStepState(planned journal.PlannedStep, changes bool) *stepState {
 	planned = a.guarded(a.kind, a.record, planned)
 	code, _ := a.kind.step(planned.Does)
 	progress := a.record.Steps[planned.ID]
 	step := &stepState{
-		planned: planned, code: code, group: a.groupOf(planned, code, changes),
+		planned: planned, code: code, group: a.groupFor(planned, code, changes),
 		attempt: progress.Attempts, next: progress.NextTry,
 		exhausted: a.record.Stalled != nil && !a.kind.RetriesStalled && (startedBefore(progress) || progress.LastError != "") &&
 			!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
@@ -71,9 +71,9 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 	return step
 }
 
-// groupOf returns the group of a step. The group is held if the record holds the step, except with HoldNextAttempt: such
+// groupFor returns the group of a step. The group is held if the record holds the step, except with HoldNextAttempt: such
 // a step is tried again.
-func (a *run) groupOf(planned journal.PlannedStep, code StepDef, changes bool) *group {
+func (a *run) groupFor(planned journal.PlannedStep, code StepDef, changes bool) *group {
 	mustFinish := a.mayHaveToFinish(planned, code)
 	key := fmt.Sprint(changes, mustFinish, planned.Irreversible, planned.Preflights, planned.Domains)
 	if a.groups[key] == nil {
@@ -127,8 +127,8 @@ func (a *run) busySteps() int {
 	return busy
 }
 
-// contextOf returns the step's view of the action as it is now.
-func (a *run) contextOf(planned journal.PlannedStep) StepContext {
+// contextFor returns the step's view of the action as it is now.
+func (a *run) contextFor(planned journal.PlannedStep) StepContext {
 	if a.shared == nil {
 		shared := snapshot(a.record)
 		a.shared = &shared

@@ -44,7 +44,7 @@ func (a *run) beginUndo() {
 	a.looking, a.stopLooking = context.WithCancel(a.ctx)
 	clear(a.groups)
 	for _, s := range a.undo {
-		s.group = a.groupOf(s.planned, s.code, false)
+		s.group = a.groupFor(s.planned, s.code, false)
 	}
 	if a.record.Cancelling == nil {
 		a.note(a.record.LastSeq, journal.TypeActionCancelling, &journal.ActionCancelling{Reason: a.ending.Reason})

@@ -88,7 +88,7 @@ func (a adoption) adopted() (drafts []journal.Draft) {
 		case a.underWay: // its worker plans and ends it
 		case a.own[known].Ended != nil:
 		case a.lost && further(mirrored, a.own[known]):
-			drafts = append(drafts, a.adopt(untrimmed(mirrored, a.own[known])))
+			drafts = append(drafts, a.adopt(restoreTrimmed(mirrored, a.own[known])))
 		case !a.lost && a.own[known].LastSeq <= a.knew:
 			adopted := a.adopt(mirrored)
 			adopted.Payload = journal.ActionAdopted{Record: mirrored, JournalID: a.content.JournalID, Continues: true}

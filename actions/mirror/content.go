@@ -20,8 +20,8 @@ const (
 	oldestFormat = 1
 )
 
-// formatOf returns the oldest format that can hold all of the content.
-func formatOf(content Content) int {
+// formatFor returns the oldest format that can hold all of the content.
+func formatFor(content Content) int {
 	switch {
 	case len(content.Parts) > 0 || len(content.Pauses) > 0:
 		return Format

@@ -69,7 +69,7 @@ func fit(content Content, limit int, expendable []journal.ActionKind, owner stri
 		*groups = groupsFor(total, *groups)
 		p.spread(encoded, owner, *groups)
 	}
-	p.content.Format = formatOf(p.content)
+	p.content.Format = formatFor(p.content)
 	return p, nil
 }
 

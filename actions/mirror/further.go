@@ -29,9 +29,9 @@ func count(is bool) int {
 	return 0
 }
 
-// untrimmed restores in a mirrored record what an old EKCO may have left out to save space, from an older record of the
+// restoreTrimmed restores in a mirrored record what an old EKCO may have left out to save space, from an older record of the
 // same action.
-func untrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
+func restoreTrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
 	mirrored.Request = older.Request
 	if older.Planned {
 		mirrored.Plan = older.Plan

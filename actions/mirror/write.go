@@ -49,7 +49,7 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 		if !claimed {
 			m.claim(ctx)
 			claimed = true
-			m.based(version, true, true)
+			m.setBase(version, true, true)
 		}
 		if p, err = fit(m.completed(ctx, content), maxSize, m.expendable, m.parts.owner, &m.parts.groups); err != nil {
 			return err
@@ -58,12 +58,12 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 			break
 		}
 		known = false
-		m.based("", false, false)
+		m.setBase("", false, false)
 	}
 	if err != nil {
 		return fmt.Errorf("write the mirror of open actions: %w", err)
 	}
-	m.wrote(p.content, content.Actions, written, generation)
+	m.noteWritten(p.content, content.Actions, written, generation)
 	m.prune(ctx, p.bodies)
 	return nil
 }
@@ -79,8 +79,8 @@ func (m *Mirror) writePlan(ctx context.Context, p plan, version string) (written
 	return m.api.WriteMirror(ctx, raw, version)
 }
 
-// wrote notes what is now in the cluster.
-func (m *Mirror) wrote(content Content, mirrored []journal.ActionRecord, version string, generation uint64) {
+// noteWritten notes what is now in the cluster.
+func (m *Mirror) noteWritten(content Content, mirrored []journal.ActionRecord, version string, generation uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version, m.known, m.claimed, m.writtenGen, m.covered = version, true, true, generation, content.At
@@ -116,7 +116,7 @@ func (m *Mirror) damaged(ctx context.Context) bool {
 // completed adds the journal's last event on disk, and the ended actions. If the journal cannot be read, the open actions
 // are mirrored without them.
 func (m *Mirror) completed(ctx context.Context, content Content) Content {
-	if err := m.look(ctx); err != nil {
+	if err := m.readJournal(ctx); err != nil {
 		m.log.Warn("cannot read the journal; the mirror lacks its newest events and ended actions", "error", err)
 	}
 	m.mu.Lock()
@@ -126,8 +126,8 @@ func (m *Mirror) completed(ctx context.Context, content Content) Content {
 	return content
 }
 
-// look reads the new part of the journal.
-func (m *Mirror) look(ctx context.Context) error {
+// readJournal reads the new part of the journal.
+func (m *Mirror) readJournal(ctx context.Context) error {
 	if m.endings.store == nil {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-func (m *Mirror) based(version string, known, claimed bool) {
+func (m *Mirror) setBase(version string, known, claimed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version, m.known, m.claimed = version, known, claimed

@@ -12,9 +12,9 @@ import (
 // longer wait of an action is recorded.
 const slowLook = 5 * time.Second
 
-// asking is a check that is running: planning, an examination of a batch, or a request for domains. begin and
+// pendingCheck is a check that is running: planning, an examination of a batch, or a request for domains. begin and
 // unanswered are safe for concurrent use; the rest belongs to the owner.
-type asking struct {
+type pendingCheck struct {
 	since time.Time
 	// group is nil for planning. The wait is recorded under step.
 	group *group
@@ -27,7 +27,7 @@ type asking struct {
 }
 
 // begin notes a question, and returns the function that notes its answer. l may be nil.
-func (l *asking) begin(name string) (answered func()) {
+func (l *pendingCheck) begin(name string) (answered func()) {
 	if l == nil {
 		return func() {}
 	}
@@ -44,23 +44,23 @@ func (l *asking) begin(name string) (answered func()) {
 }
 
 // unanswered returns the names of the open questions, each once.
-func (l *asking) unanswered() []string {
+func (l *pendingCheck) unanswered() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	names := slices.Sorted(slices.Values(l.open))
 	return slices.Compact(names)
 }
 
-// asks notes that a check begins.
-func (a *run) asks(g *group, step string) *asking {
-	l := &asking{since: time.Now(), group: g, step: step}
-	a.askings = append(a.askings, l)
+// beginCheck notes that a check begins.
+func (a *run) beginCheck(g *group, step string) *pendingCheck {
+	l := &pendingCheck{since: time.Now(), group: g, step: step}
+	a.pendingChecks = append(a.pendingChecks, l)
 	return l
 }
 
-// asked notes that a check is over.
-func (a *run) asked(l *asking) {
-	a.askings = slices.DeleteFunc(a.askings, func(one *asking) bool { return one == l })
+// endCheck notes that a check is over.
+func (a *run) endCheck(l *pendingCheck) {
+	a.pendingChecks = slices.DeleteFunc(a.pendingChecks, func(one *pendingCheck) bool { return one == l })
 }
 
 // holdSlow holds the steps whose checks take long, with what they wait for, and returns when to call it again. A step
@@ -69,18 +69,18 @@ func (a *run) holdSlow(now time.Time) (wake time.Time) {
 	if a.stopping || a.ending != nil || a.record.Ended != nil {
 		return time.Time{}
 	}
-	for _, l := range a.askings {
+	for _, l := range a.pendingChecks {
 		if due := l.since.Add(slowLook); !l.noted && now.Before(due) {
 			wake = earlier(wake, due)
 		} else if !l.noted {
 			l.noted = true
-			a.holdAsking(l)
+			a.holdPending(l)
 		}
 	}
 	return wake
 }
 
-func (a *run) holdAsking(l *asking) {
+func (a *run) holdPending(l *pendingCheck) {
 	names := l.unanswered()
 	if len(names) == 0 {
 		return // the answer comes right now

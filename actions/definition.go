@@ -144,7 +144,7 @@ type StepContext struct {
 	note func(context.Context, json.RawMessage, bool) error
 	// mirrored is the preflight [Mirrored]; it is nil if there is none, or no attempt is running.
 	mirrored Preflight
-	// ask asks the preflights for which which is true; it is nil if no attempt is running.
+	// ask asks the preflights that which selects; it is nil if no attempt is running.
 	ask       func(ctx context.Context, which func(name string) bool) error
 	askedLast func(name string) bool
 }

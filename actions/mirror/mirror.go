@@ -334,7 +334,7 @@ func (m *Mirror) Run(ctx context.Context) {
 func (m *Mirror) failed(err error, said string) string {
 	m.onFailure(err)
 	if err.Error() != said {
-		m.log.Warn("the open actions are not mirrored; an EKCO on another node would not know them", "error", err)
+		m.log.Warn("the open actions are not mirrored; an EKCO that starts elsewhere would not know them", "error", err)
 	}
 	return err.Error()
 }

@@ -135,7 +135,7 @@ func New(api kube.API, options ...Option) actions.Definition {
 		maps.Copy(checks, part.preflights())
 	}
 	return actions.Definition{
-		Kind: journal.ActionPurgeNode, Noun: "purge", AskedLast: []string{nodes.StillGone}, Needed: []string{doesFindOSDs, doesRemoveEntry},
+		Kind: journal.ActionPurgeNode, Noun: "purge", AskedLast: []string{nodes.StillGone}, Needed: []string{doesFindOSDs},
 		Plan: d.plan, Steps: steps, Preflights: checks, Guards: guards, Costs: d.costs,
 	}
 }

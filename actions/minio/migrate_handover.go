@@ -198,12 +198,12 @@ func lateOutputs(step actions.StepContext) json.RawMessage {
 // late returns what the highly available MinIO does not have, if standalone MinIO is not as it was when the other one
 // had everything. Clients may have deleted some of that from the highly available one since; EKCO cannot distinguish
 // that from lost data.
-func (s *migrator) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
+func (m *migrator) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
 	_, was, err := knownAt(record)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	both, err := s.open(ctx, record)
+	both, err := m.open(ctx, record)
 	var left journal.MinioCompared
 	if err == nil {
 		defer both.close()

@@ -5,31 +5,31 @@ import (
 	"maps"
 )
 
-// CheckAgain asks the preflights of the step once more, right before an effect. A step needs that whose Do takes long until
-// then: somebody may have paused EKCO meanwhile, or what is to be changed may be another object. Where something speaks
-// against the effect, it returns an [UnfinishedError] that waits, and the preflights, which are asked next, hold the step.
+// CheckAgain asks the step's preflights again, right before an effect. A step needs it if its Do takes long until then:
+// EKCO may be paused by now, or the object replaced. If a preflight is against the effect, CheckAgain returns an
+// [UnfinishedError] that waits. EKCO then asks the preflights again, and they hold the step.
 //
-// Only Do may call it. A step that must go on at once, see [StepDef.MustFinish], is stopped by [SafeMode] alone.
+// Only Do may call it. For a step that must finish, see [StepDef.MustFinish], it asks only [SafeMode].
 func (c StepContext) CheckAgain(ctx context.Context) error {
-	return c.asks(ctx, func(string) bool { return true })
+	return c.askAgain(ctx, func(string) bool { return true })
 }
 
-// CheckPolicy is [StepContext.CheckAgain] for steps that have effects all the time, and ask now and then: only the rules of
-// policy are asked, and [Definition.AskedLast].
+// CheckPolicy is [StepContext.CheckAgain] for steps with a long series of effects, which call it now and then: it asks
+// only the rules of policy and [Definition.AskedLast].
 func (c StepContext) CheckPolicy(ctx context.Context) error {
-	return c.asks(ctx, c.askedLast)
+	return c.askAgain(ctx, c.askedLast)
 }
 
-func (c StepContext) asks(ctx context.Context, which func(name string) bool) error {
+func (c StepContext) askAgain(ctx context.Context, which func(name string) bool) error {
 	if c.ask == nil {
-		return errNotUnderWay
+		return errNotRunning
 	}
 	return c.ask(ctx, which)
 }
 
-// asksOf returns how a step asks again under way. It asks what was asked before it was started, of the same record: a
-// preflight that rests between attempts, and not after a retry, must not take this attempt for one that has failed.
-func (a *run) asksOf(s *stepState, record StepContext) func(context.Context, func(string) bool) error {
+// askFunc returns the function with which a running step asks its preflights again. They get a record
+// that does not count this attempt: a preflight that waits between attempts would take it for a failed one.
+func (a *run) askFunc(s *stepState, record StepContext) func(context.Context, func(string) bool) error {
 	preflights, before := s.planned.Preflights, record.Action
 	before.Steps = maps.Clone(before.Steps)
 	step := before.Steps[s.planned.ID]

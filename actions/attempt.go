@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// errDryRun is what an effect meets in a dry run. Nothing should get that far; it
-// is the last line, whatever the effect reaches.
-var errDryRun = errors.New("nothing is changed in a dry run")
+// errDryRun is returned instead of an effect in a dry run. No caller should get that far: this is the last safeguard.
+var errDryRun = errors.New("a dry run changes nothing")
 
 // attemptResult is how one attempt of a step went.
 type attemptResult struct {
@@ -19,10 +18,9 @@ type attemptResult struct {
 	err     error
 }
 
-// attempt causes a step's effect and waits until its proof is observed, within
-// the timeout that the plan gives it. The effect is cut short only when work
-// ends. Waiting for the proof changes nothing, so that it also ends with waiting.
-// In a dry run it causes nothing, and returns [errDryRun].
+// attempt causes a step's effect and waits until the effect is verified, within the plan's timeout. The effect is
+// interrupted only when work ends. Waiting for the verification changes nothing, so it also ends with waiting. In a dry
+// run attempt causes nothing and returns [errDryRun].
 func attempt(work, waiting context.Context, code StepDef, step StepContext) (result attemptResult) {
 	if step.Action.Request.DryRun {
 		return attemptResult{err: fmt.Errorf("step %s of %s: %w", step.Planned.ID, step.Action.ID, errDryRun)}
@@ -35,7 +33,7 @@ func attempt(work, waiting context.Context, code StepDef, step StepContext) (res
 	return attemptWithin(work, waiting, timeout, code, step)
 }
 
-// attemptWithin is an attempt without what is to be done about its end.
+// attemptWithin is an attempt without its cleanup.
 func attemptWithin(work, waiting context.Context, timeout time.Duration, code StepDef, step StepContext) (result attemptResult) {
 	defer Catch(step.Log, "an attempt", &result.err)
 	work, cancel := context.WithTimeout(work, timeout)
@@ -44,7 +42,7 @@ func attemptWithin(work, waiting context.Context, timeout time.Duration, code St
 	if err != nil {
 		return attemptResult{err: timedOut(work, timeout, err)}
 	}
-	proof, err := proofOf(work, waiting, code, step.leaving(outputs))
+	proof, err := waitForProof(work, waiting, code, step.leaving(outputs))
 	if err != nil {
 		return attemptResult{err: timedOut(work, timeout, err)}
 	}
@@ -54,26 +52,24 @@ func attemptWithin(work, waiting context.Context, timeout time.Duration, code St
 	return attemptResult{outputs: outputs}
 }
 
-// cleanUpTime bounds what a step takes back at the end of an attempt.
+// cleanUpTime bounds [StepDef.CleanUp].
 const cleanUpTime = 5 * time.Second
 
-// cleanUp lets a step take back what must not stay. A panic of its is logged, and changes
-// nothing about how the attempt went.
+// cleanUp calls the step's [StepDef.CleanUp]. A panic there is logged and does not change the attempt's result.
 func cleanUp(work context.Context, code StepDef, step StepContext, failed *error) {
 	if code.CleanUp == nil {
 		return
 	}
 	var panicked error
-	defer Catch(step.Log, "the end of an attempt", &panicked)
+	defer Catch(step.Log, "the cleanup after an attempt", &panicked)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), cleanUpTime)
 	defer cancel()
 	code.CleanUp(ctx, step.over(), *failed)
 }
 
-// proofOf waits for the proof until either context ends. An effect that came to
-// its end although waiting is over deserves one look: it saves the next start
-// from repeating it.
-func proofOf(work, waiting context.Context, code StepDef, step StepContext) (Proof, error) {
+// waitForProof waits for the proof until either context ends. If waiting has ended before, it verifies the effect once, so
+// that the next start need not repeat it.
+func waitForProof(work, waiting context.Context, code StepDef, step StepContext) (Proof, error) {
 	if waiting.Err() != nil {
 		proof, err := code.Prove(work, step)
 		if err == nil && !proof.Done {
@@ -87,22 +83,21 @@ func proofOf(work, waiting context.Context, code StepDef, step StepContext) (Pro
 	return awaitProof(proving, code, step)
 }
 
-// defaultTimeout is for plans that give a step none.
+// defaultTimeout is for steps to which the plan gives no timeout.
 const defaultTimeout = time.Minute
 
-// Between two looks for a proof: at first often, since most effects show at
-// once, then less and less.
+// The pauses between two checks for a proof grow from firstLook to lastLook: most effects are visible at once.
 const (
 	firstLook = 100 * time.Millisecond
 	lastLook  = 2 * time.Second
 )
 
 func awaitProof(ctx context.Context, code StepDef, step StepContext) (Proof, error) {
-	heed := unheeded
+	wakeUp := neverWoken
 	if code.WakeUp != nil {
-		heed = func() <-chan struct{} { return code.WakeUp(step) }
+		wakeUp = func() <-chan struct{} { return code.WakeUp(step) }
 	}
-	return Await(ctx, heed, func(ctx context.Context) (Proof, error) {
+	return Await(ctx, wakeUp, func(ctx context.Context) (Proof, error) {
 		proof, err := code.Prove(ctx, step)
 		switch {
 		case err != nil || proof.Done:
@@ -115,14 +110,14 @@ func awaitProof(ctx context.Context, code StepDef, step StepContext) (Proof, err
 	})
 }
 
-// Await looks until it sees the proof, or ctx ends. If the channel from heed is closed, it
-// looks again at once. A proof that is Lost and one that is missing at the end are errors.
-func Await(ctx context.Context, heed func() <-chan struct{}, prove func(context.Context) (Proof, error)) (Proof, error) {
-	for rest := firstLook; ; rest = min(2*rest, lastLook) {
-		again := heed()
+// Await calls prove until the proof is done or ctx ends. If the channel from wakeUp is closed, it calls prove again at
+// once. It returns an error if the proof is Lost, or still missing when ctx ends.
+func Await(ctx context.Context, wakeUp func() <-chan struct{}, prove func(context.Context) (Proof, error)) (Proof, error) {
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		woken := wakeUp()
 		proof, err := prove(ctx)
 		if err != nil {
-			return Proof{}, fmt.Errorf("look whether it happened: %w", err)
+			return Proof{}, fmt.Errorf("verify the effect: %w", err)
 		}
 		switch {
 		case proof.Done:
@@ -133,23 +128,26 @@ func Await(ctx context.Context, heed func() <-chan struct{}, prove func(context.
 		select {
 		case <-ctx.Done():
 			return Proof{}, &unseenError{proof.Missing, proof.Worse, ctx.Err()}
-		case <-again:
-			rest = firstLook
-		case <-time.After(rest):
+		case <-woken:
+			pause = firstLook
+		case <-time.After(pause):
 		}
 	}
 }
 
-// unseenError is an effect that was asked for and has not shown while it was waited for.
+// noEffect is the reason if a step names none.
+const noEffect = "its effect is not visible"
+
+// unseenError is the error of an attempt whose effect was not visible in time.
 type unseenError struct {
 	missing string
 	worse   bool
 	err     error
 }
 
-// Error leaves out that the time is over, which whoever set the limit says with its length.
+// Error leaves out that the time is over: timedOut adds that, with the limit.
 func (e *unseenError) Error() string {
-	missing := cmp.Or(e.missing, "its effect does not show")
+	missing := cmp.Or(e.missing, noEffect)
 	if errors.Is(e.err, context.DeadlineExceeded) {
 		return missing
 	}
@@ -158,7 +156,7 @@ func (e *unseenError) Error() string {
 
 func (e *unseenError) Unwrap() error { return e.err }
 
-// lostError is an effect that will not come any more.
+// lostError is the error of an attempt whose effect will not come any more.
 type lostError struct {
 	missing string
 	worse   bool
@@ -167,7 +165,7 @@ type lostError struct {
 // Error implements error.
 func (e *lostError) Error() string { return e.missing }
 
-// timedOut says so in an error that came of the attempt's own deadline.
+// timedOut adds the timeout to the error if the attempt's own deadline caused it.
 func timedOut(ctx context.Context, timeout time.Duration, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("no success within %s: %w", timeout, err)

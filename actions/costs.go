@@ -7,11 +7,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// costsTimeout bounds how long is looked at what an action costs: a person waits.
+// costsTimeout bounds [Definition.Costs]: a person waits for the answer.
 const costsTimeout = 20 * time.Second
 
-// Costs says, a line each, what carrying out the plan of the record takes away or changes. It
-// changes nothing.
+// Costs lists, one line each, what running the record's plan removes or changes. It changes nothing.
 func (r *Runner) Costs(ctx context.Context, record journal.ActionRecord) (costs []string) {
 	kind, known := r.kinds[record.Kind]
 	if !known || kind.Costs == nil {
@@ -22,9 +21,9 @@ func (r *Runner) Costs(ctx context.Context, record journal.ActionRecord) (costs 
 	var panicked error
 	defer func() {
 		if panicked != nil {
-			costs = append(costs, "what else it costs cannot be told: "+panicked.Error())
+			costs = append(costs, "further costs are unknown: "+panicked.Error())
 		}
 	}()
-	defer Catch(r.cfg.Log.With("action", record.ID), "a look at what it costs", &panicked)
+	defer Catch(r.cfg.Log.With("action", record.ID), "reading the costs", &panicked)
 	return kind.Costs(ctx, snapshot(record))
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Holds that are no preflight's.
+// Holds that no preflight causes.
 const (
 	// HoldPlan: the action could not be planned yet.
 	HoldPlan = "Plan"
-	// HoldAnswer: what is asked has not answered yet. It is not the hold of what is asked,
-	// which may have its own meaning for the rest of the action.
+	// HoldAnswer: a check has not answered yet. It has its own name, because a hold of that check may mean something
+	// else for the rest of the action.
 	HoldAnswer = "Answer"
-	// HoldReadable: this EKCO does not understand the action.
+	// HoldReadable: this EKCO cannot read or run the action.
 	HoldReadable = "Readable"
 	// HoldNextAttempt: see [journal.HoldNextAttempt].
 	HoldNextAttempt = journal.HoldNextAttempt
 )
 
-// decide drafts and prepares what comes next, and returns when to decide again
-// even if nothing comes back; zero means never.
+// decide prepares the next events and launches, and returns when to decide again if no result arrives before; zero
+// means never.
 func (a *run) decide() (wake time.Time) {
 	switch {
 	case a.stopping || a.record.Ended != nil:
@@ -49,20 +49,20 @@ func (a *run) success() journal.Outcome {
 	switch {
 	case a.record.Request.DryRun:
 		return journal.OutcomeDryRun
-	case a.kind.Partial && a.lacks():
+	case a.kind.Partial && a.hasMissing():
 		return journal.OutcomePartial
 	}
 	return journal.OutcomeDone
 }
 
-// considerCancel ends the action early if somebody asked and it may.
+// considerCancel ends the action early if that was requested and is still possible.
 func (a *run) considerCancel() {
 	if !a.cancel || a.ending != nil {
 		return
 	}
 	a.cancel = false
 	if a.record.PastNoReturn {
-		a.log.Warn("the action goes on: it is past its point of no return")
+		a.log.Warn("the action is not cancelled: it is past its point of no return")
 		return
 	}
 	ended := journal.ActionEnded{Outcome: journal.OutcomeCancelled}
@@ -75,8 +75,8 @@ func (a *run) considerCancel() {
 	a.endEarly(ended)
 }
 
-// endEarly lets what is under way finish, unless that may be cut short, goes no further,
-// and then ends; see [run.windUp].
+// endEarly starts no more steps. Running steps finish first, except interruptible ones; then [run.windUp] ends the
+// action.
 func (a *run) endEarly(ended journal.ActionEnded) {
 	a.ending = &ended
 	for _, g := range a.groups {
@@ -88,7 +88,7 @@ func (a *run) endEarly(ended journal.ActionEnded) {
 	a.stopLooking()
 }
 
-// makePlan plans, or waits for its next try.
+// makePlan plans the action, unless it is planning or backing off.
 func (a *run) makePlan() (wake time.Time) {
 	if a.planning.busy {
 		return time.Time{}
@@ -97,12 +97,12 @@ func (a *run) makePlan() (wake time.Time) {
 		return a.planning.next
 	}
 	a.planning.begin()
-	record, looking, asking := snapshot(a.record), a.looking, a.asks(nil, "")
-	asking.begin(HoldPlan)
+	record, looking, pending := snapshot(a.record), a.looking, a.beginCheck(nil, "")
+	pending.begin(HoldPlan)
 	a.async(func() func() {
 		made, err := a.plan(looking, a.kind, record)
 		return func() {
-			a.asked(asking)
+			a.endCheck(pending)
 			a.planMade(made, err)
 		}
 	})
@@ -123,8 +123,8 @@ func (a *run) planMade(made journal.Plan, err error) {
 	}
 }
 
-// startDue looks at every one of the steps that may start now, group by group, as
-// far as there is room, and returns when the next one may.
+// startDue examines the steps that may start now, group by group, up to maxConcurrent busy steps, and returns when the
+// next one may start.
 func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 	room := maxConcurrent - a.busySteps()
 	var order []*group
@@ -138,7 +138,7 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 			continue
 		}
 		if s.group.busy || room == 0 {
-			continue // something is under way and brings the next turn
+			continue // a step is running; its result causes the next turn
 		}
 		room--
 		if batches[s.group] == nil {
@@ -147,13 +147,13 @@ func (a *run) startDue(now time.Time, steps []*stepState) (wake time.Time) {
 		batches[s.group] = append(batches[s.group], s)
 	}
 	for _, g := range order {
-		a.lookAt(g, batches[g])
+		a.examineBatch(g, batches[g])
 	}
 	return wake
 }
 
-// lookAt examines a batch of one group.
-func (a *run) lookAt(g *group, batch []*stepState) {
+// examineBatch examines a batch of one group.
+func (a *run) examineBatch(g *group, batch []*stepState) {
 	g.begin()
 	candidates := make([]candidate, len(batch))
 	contexts := make(map[string]StepContext, len(batch))
@@ -163,24 +163,24 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 			planned: s.planned, code: s.code,
 			prove: (startedBefore(a.progress(s)) || g.claimed == s.planned.ID && s.code.MayBeForgone) && !a.record.Request.DryRun,
 		}
-		contexts[s.planned.ID] = a.contextOf(s.planned)
+		contexts[s.planned.ID] = a.contextFor(s.planned)
 	}
 	looking, preflights := a.looking, a.askedBefore(g, batch[0].planned.Preflights)
 	if a.mustFinish(g, batch) {
 		preflights = []string{SafeMode}
 	}
 	look := func() {
-		asking := a.asks(g, batch[0].planned.ID)
+		pending := a.beginCheck(g, batch[0].planned.ID)
 		a.async(func() func() {
-			found := a.examine(looking, a.kind, contexts, candidates, preflights, asking)
+			found := a.examine(looking, a.kind, contexts, candidates, preflights, pending)
 			return func() {
-				a.asked(asking)
+				a.endCheck(pending)
 				a.examined(g, batch, found)
 			}
 		})
 	}
 	if slices.Contains(preflights, Mirrored) {
-		// What the mirror is to have is on disk first: it would lack the plan.
+		// Only after the events of this turn are on disk: otherwise the mirror would lack the plan.
 		a.launches = append(a.launches, look)
 		return
 	}
@@ -188,10 +188,10 @@ func (a *run) lookAt(g *group, batch []*stepState) {
 }
 
 // begin begins a try.
-func (t *attention) begin() { t.busy, t.again = true, false }
+func (t *checkState) begin() { t.busy, t.again = true, false }
 
-// wait lets the next try rest, longer each time.
-func (t *attention) wait(policy RetryPolicy) {
+// wait backs off before the next try, longer each time.
+func (t *checkState) wait(policy RetryPolicy) {
 	if t.again {
 		t.next = time.Time{}
 		return
@@ -201,4 +201,4 @@ func (t *attention) wait(policy RetryPolicy) {
 }
 
 // hurry makes the next try come at once.
-func (t *attention) hurry() { t.next, t.again = time.Time{}, t.busy }
+func (t *checkState) hurry() { t.next, t.again = time.Time{}, t.busy }

@@ -9,18 +9,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Definition is what is done for one kind of action, as data: what a capability
-// registers. Its functions must be safe for concurrent use.
+// Definition is one kind of action: its plan, steps and checks. A capability registers it. Its functions must be safe
+// for concurrent use.
 type Definition struct {
 	// Kind names it in the journal.
 	Kind journal.ActionKind
-	// Noun is what people call it in a sentence: "the purge goes on".
+	// Noun names it in sentences: "the purge continues".
 	Noun string
-	// AskedLast names further preflights that are asked when all others have
-	// answered, since what they look at may change meanwhile.
+	// AskedLast names preflights, besides the rules of policy, that are asked after all others have answered, because
+	// what they check can change quickly.
 	AskedLast []string
-	// Expendable is set when EKCO asks for the action anew by itself, should all
-	// records of it be lost, or nothing is lost with them.
+	// Expendable is set when losing all records of the action does no harm, for example because EKCO then requests it
+	// again.
 	Expendable bool
 	// Partial makes the action end as [journal.OutcomePartial] if the outputs of a step name something
 	// that is missing.
@@ -28,14 +28,14 @@ type Definition struct {
 	// RetriesStalled makes EKCO retry a stalled action automatically, with a growing backoff. Otherwise an
 	// unrepaired cause would also block what is due later. Until it ends, the action is shown as stalled.
 	RetriesStalled bool
-	// Needed are the kinds of step (their Does) whose outputs later steps, checks or the way back read, and
-	// which never come to their end without any. Without them an action whose step is done is held.
+	// Needed are the kinds of step (their Does) that always have outputs, which later steps, checks or undo steps read.
+	// If such a step is done and its outputs are missing, the action is held.
 	Needed []string
-	// Exclusive is set when another EKCO at work must not be interfered with: each step
-	// waits until this one's actions are mirrored, which keeps the other's from being.
+	// Exclusive is set when two EKCOs must not run such actions at the same time: each step waits until this EKCO's
+	// actions are mirrored, and then those of another EKCO cannot be.
 	Exclusive bool
 
-	// For, unless nil, returns what is done for an action about that subject in the place of this.
+	// For, unless nil, returns the definition that replaces this one for an action about that subject.
 	For func(subject journal.Subject) Definition
 
 	// Plan captures every fact the action needs and lists its steps. It changes
@@ -46,11 +46,11 @@ type Definition struct {
 	// Preflights are the checks that belong to the kind, by name. They take
 	// precedence over those of [Config].
 	Preflights map[string]Preflight
-	// Costs, unless nil, says what a planned action takes away or changes, a line each, for
-	// people who decide whether it is meant. It changes nothing. What it cannot tell, it says.
+	// Costs, unless nil, lists what a planned action removes or changes, one line each, for a person who must decide
+	// whether to run it. It changes nothing, and also lists what it could not find out.
 	Costs func(ctx context.Context, record journal.ActionRecord) []string
-	// Guards, unless nil, lists preflights that are asked before a step whether or not
-	// its plan lists them, since that may be of a version that did not ask them.
+	// Guards, unless nil, lists preflights that are asked before a step even if its plan does not list them: an older
+	// version may have made the plan.
 	Guards func(record journal.ActionRecord, planned journal.PlannedStep) []string
 }
 
@@ -62,13 +62,12 @@ func (d *Definition) step(does string) (StepDef, bool) {
 	return StepDef{Step: gateStep{}}, does == DoesGate
 }
 
-// Step is an effect and its proof. Both must honour ctx, must bear being called
-// again after they happened, and must be safe for concurrent use.
+// Step is an effect and its verification. Both methods must honour ctx, must be idempotent, and must be safe for
+// concurrent use.
 type Step interface {
-	// Prove looks whether the effect has happened. It changes nothing. What Do has
-	// returned it reads as the step's outputs.
+	// Prove checks whether the effect has happened. It changes nothing. The outputs of Do are in the step's record.
 	Prove(ctx context.Context, step StepContext) (Proof, error)
-	// Do causes the effect. Finding it already there is no error.
+	// Do causes the effect. It is no error if the effect exists already.
 	Do(ctx context.Context, step StepContext) (outputs json.RawMessage, err error)
 }
 
@@ -111,41 +110,41 @@ type StepDef struct {
 	Skips func(ctx context.Context, step StepContext) ([]journal.ActionLeft, error)
 }
 
-// Proof is what a look at the world says about a step's effect.
+// Proof is the result of verifying a step's effect.
 type Proof struct {
-	// Done is set when the effect is there.
+	// Done is set when the effect has happened.
 	Done bool
-	// Missing says, for people, what is not there yet.
+	// Missing says, for people, what has not happened yet.
 	Missing string
-	// Waits is set when nothing can be done about what is missing for now. The step is
-	// then held, under [HoldItems], until it can.
+	// Waits is set when the step can do nothing about Missing for now. The step is held, under [HoldItems], until it
+	// can.
 	Waits bool
-	// Foreign is set when what is missing is in the hands of others, as where a finalizer
-	// holds an object: without them, or a person, it never comes.
+	// Foreign is set when another program, or a person, must do what is missing, for example remove a finalizer.
 	Foreign bool
-	// Lost is set when the effect will not come any more by itself. An attempt that waits
-	// for it has failed then, with what is missing as the reason.
+	// Lost is set when the effect will not come any more. An attempt that waits for it then fails, with Missing as the
+	// reason.
 	Lost bool
-	// Worse is set when the effect left the step's node worse off. It counts with Lost, or at the end of the time; see [journal.StepFailed].
+	// Worse is set when the effect left the step's node worse off. It counts if the proof is Lost or the time is over;
+	// see [journal.StepFailed].
 	Worse bool
-	// Outputs are kept with the step when Do returned none.
+	// Outputs are kept with the step if Do returned none.
 	Outputs json.RawMessage
 }
 
-// StepContext is what a step may know.
+// StepContext is a step's view of its action.
 type StepContext struct {
-	// Action is the action's record when the step was looked at. Read-only.
+	// Action is the action's record at the time of the call. Read-only.
 	Action  journal.ActionRecord
 	Planned journal.PlannedStep
 	// Log carries the ids of the action and of the step.
 	Log *slog.Logger
 
 	watcher Watcher
-	// note is nil where no attempt is under way.
+	// note is nil if no attempt is running.
 	note func(context.Context, json.RawMessage, bool) error
-	// mirrored asks [Mirrored]; it is nil where there is none, or no attempt under way.
+	// mirrored is the preflight [Mirrored]; it is nil if there is none, or no attempt is running.
 	mirrored Preflight
-	// ask asks those of the preflights again that it is told; it is nil where no attempt is under way.
+	// ask asks the preflights that which selects; it is nil if no attempt is running.
 	ask       func(ctx context.Context, which func(name string) bool) error
 	askedLast func(name string) bool
 }
@@ -166,8 +165,7 @@ func (c StepContext) Facts(into any) error {
 	return nil
 }
 
-// Output decodes what an earlier step left, and reports whether it left
-// anything.
+// Output decodes the outputs of a step, and reports whether it has any.
 func (c StepContext) Output(step string, into any) (bool, error) {
 	outputs := c.Action.Steps[step].Outputs
 	if len(outputs) == 0 {

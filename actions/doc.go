@@ -1,12 +1,10 @@
-// Package actions carries out multi-step work so that it survives the death of
-// the process: every intent is in the journal before its effect, every success
-// only after its proof was observed, and an action that was interrupted goes on
-// at the step that was open.
+// Package actions runs multi-step actions so that they survive the death of the process. The journal has the start of a
+// step before its effect, and its success only after the effect was verified. An interrupted action continues at the
+// step that was open.
 //
-// A [Runner] runs one action at a time per call of [Runner.Run]. What an action
-// does is a [Definition], which a capability registers: it makes a plan, once, and has
-// the [Step] for each entry of the plan. A [Preflight] says whether a step may start
-// now. The capabilities are in the folders of their names; this package knows none.
+// Each call of [Runner.Run] runs one action. A [Definition], which a capability registers, makes the action's plan once,
+// and has the [Step] for each entry of the plan. A [Preflight] says whether a step may start now. The capabilities are
+// in the folders with their names; this package knows none of them.
 //
-// When to act is not decided here; package fsm does that.
+// Package fsm decides when to act.
 package actions

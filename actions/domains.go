@@ -11,32 +11,28 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Domains lets the steps of different actions take turns where they change the same.
-// [fsm.Domains] judges; whoever owns the state asks it. It must be safe for concurrent
-// use.
+// Domains are locks: steps of different actions that change the same domain take turns. The owner of the state answers,
+// with [fsm.Domains]. Domains must be safe for concurrent use.
 type Domains interface {
-	// Take lets the steps have their domains, or says what stands in their way; whoever
-	// has to wait is told by [Inbox.Recheck] when its turn has come. An error says that
-	// it cannot be told.
+	// Take grants the steps their domains, or returns what they wait for; then [Inbox.Recheck] is called when it is
+	// their turn. An error means that Take cannot check.
 	Take(ctx context.Context, claim fsm.Claim) (taken fsm.Taken, ok bool, err error)
-	// Leave takes back what was asked for or let, if nothing came of it.
+	// Leave drops a claim, or a grant whose step did not start.
 	Leave(action, step string)
 }
 
-// NoDomains is for planned steps that change nothing which others might change, or
-// take so long that nobody may have to wait for them. A step whose plan says nothing
-// takes all domains of its kind, and one step at least has to take some: a plan that
-// names none is taken for one from before there were domains.
+// NoDomains is for planned steps that change nothing that other actions change, or that take too long to make other
+// actions wait. A step with nil Domains takes all domains of its kind. At least one step must take a domain: EKCO treats
+// a plan without any as one of a version before domains.
 var NoDomains = []string{}
 
-// HoldDomains is the hold of a step that waits for another action's.
+// HoldDomains is the hold of a step that waits for another action's step.
 const HoldDomains = "Domains"
 
-// quietWait is how long a step waits for its turn before that is put on record: most
-// waits are for a step that takes a moment.
+// quietWait is how long a step waits for its turn before EKCO records that: most steps take a moment.
 const quietWait = 3 * time.Second
 
-// fillDomains fills in what steps take that do not say so themselves.
+// fillDomains gives the kind's domains to the steps with nil Domains.
 func (k *Kind) fillDomains(steps []journal.PlannedStep) {
 	for i := range steps {
 		if steps[i].Domains == nil && steps[i].Does != DoesGate {
@@ -45,29 +41,29 @@ func (k *Kind) fillDomains(steps []journal.PlannedStep) {
 	}
 }
 
-// checkDomains reports what a step takes that its kind is not known to change, and a
-// plan of which nobody could tell later that its steps take none.
+// checkDomains returns an error if a step takes a domain that its kind does not have, or no step takes any; see
+// [NoDomains].
 func (k *Kind) checkDomains(plan journal.Plan) error {
 	if len(k.Domains) > 0 && !plan.NamesDomains() {
-		return fmt.Errorf("no step takes a domain, but its kind has %s: the kind must have none, or a step some", strings.Join(k.Domains, ", "))
+		return fmt.Errorf("no step takes a domain, but its kind has %s: remove them, or name one in a step", strings.Join(k.Domains, ", "))
 	}
 	for _, step := range slices.Concat(plan.Steps, plan.Undo) {
 		for _, domain := range step.Domains {
 			if _, host := journal.HostOf(domain); !host && !slices.Contains(k.Domains, domain) {
-				return fmt.Errorf("step %q takes the domain %q, which is none of its kind's", step.ID, domain)
+				return fmt.Errorf("step %q takes domain %q, which its kind does not have", step.ID, domain)
 			}
 		}
 	}
 	return nil
 }
 
-// takesDomains reports whether the steps of the group must be let in before they start.
+// takesDomains reports whether the steps of the group need domains before they start.
 func (a *run) takesDomains(g *group) bool {
 	return a.cfg.Domains != nil && len(g.domains) > 0 && !a.record.Request.DryRun
 }
 
-// takeDomains asks for the domains of steps that may start otherwise. Once they have them, the preflights that are
-// asked last are asked again: another action may have ended since, and left things worse.
+// takeDomains asks for the domains of steps that nothing else holds. When they have them, it asks again the preflights
+// that are asked last: an action that ended meanwhile may have left things worse.
 func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start func([]Check)) {
 	claim := fsm.Claim{Action: a.record.ID, Domains: g.domains}
 	g.busy = true
@@ -85,44 +81,44 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 			names = append(names, check.Preflight)
 		}
 	}
-	looking, record, asking := a.looking, a.contextOf(steps[0].planned).Action, a.asks(g, claim.Steps[0])
-	asking.begin(HoldDomains)
+	looking, record, pending := a.looking, a.contextFor(steps[0].planned).Action, a.beginCheck(g, claim.Steps[0])
+	pending.begin(HoldDomains)
 	a.async(func() func() {
 		taken, ok, err := a.cfg.Domains.Take(looking, claim)
 		var again []Check
 		var unasked error
 		if ok {
-			again, unasked = a.check(looking, a.kind, record, names, asking)
+			again, unasked = a.check(looking, a.kind, record, names, pending)
 		}
 		return func() {
-			a.asked(asking)
+			a.endCheck(pending)
 			free(g, steps)
 			refused := a.kind.gravest(a.heldForLoss(a.lasting(again)), a.record)
 			switch {
 			case a.stopping, a.looking.Err() != nil:
 				a.leaveDomains(g)
 			case err != nil:
-				a.block(g, steps[0], Check{HoldDomains, Hold("cannot tell whether another action changes the same: " + err.Error()).About("unchecked")})
+				a.block(g, steps[0], Check{HoldDomains, Hold("cannot check whether another action changes the same: " + err.Error()).About("unchecked")})
 			case !ok:
 				a.waitForDomains(g, steps[0], taken)
 			case unasked != nil:
 				a.leaveDomains(g)
-				a.block(g, steps[0], Check{HoldDomains, Hold("cannot ask again what is asked last: " + unasked.Error()).About("unasked")})
+				a.block(g, steps[0], Check{HoldDomains, Hold("cannot repeat the last preflights: " + unasked.Error()).About("unasked")})
 			case refused.Verdict.Kind == VerdictHold:
 				a.leaveDomains(g)
 				a.block(g, steps[0], refused)
-			case refused.Verdict.Kind == VerdictAbandon: // the next look ends the action
+			case refused.Verdict.Kind == VerdictAbandon: // the next examination ends the action
 				a.leaveDomains(g)
 				g.wait(a.cfg.Retry)
 			default:
-				g.claimed = "" // what starts has it from now on
+				g.claimed = "" // from now on the started step has the domains
 				start(answered(checks, again))
 			}
 		}
 	})
 }
 
-// answered returns the checks with the newer answers.
+// answered replaces the answers that were asked again.
 func answered(checks, again []Check) []Check {
 	checks = slices.Clone(checks)
 	for i := range checks {
@@ -133,7 +129,7 @@ func answered(checks, again []Check) []Check {
 	return checks
 }
 
-// waitForDomains makes the group wait for another action's step, at first without a word.
+// waitForDomains makes the group wait for another action's step. It records the wait only after quietWait.
 func (a *run) waitForDomains(g *group, first *stepState, taken fsm.Taken) {
 	if g.waitsFrom.IsZero() {
 		g.waitsFrom = time.Now()
@@ -145,7 +141,7 @@ func (a *run) waitForDomains(g *group, first *stepState, taken fsm.Taken) {
 	a.block(g, first, Check{HoldDomains, Hold(taken.Reason()).About(taken.By)})
 }
 
-// leaveDomains gives up what the group has asked for, if it has.
+// leaveDomains drops the group's claim, if it has one.
 func (a *run) leaveDomains(g *group) {
 	if g.claimed != "" {
 		a.cfg.Domains.Leave(a.record.ID, g.claimed)

@@ -33,7 +33,7 @@ func TestWhatTakesAStepBackTakesNoOtherDomainEither(t *testing.T) {
 		w.requestTest()
 		r := w.Start(w.atDoor(&doorkeeper{}, &script{steps: []journal.PlannedStep{step("a")}, undo: []journal.PlannedStep{back}}))
 		w.Pass(time.Second)
-		if reason := w.Record().Holds[""].Reason; !strings.Contains(reason, `step "undo a" takes the domain "sotrage"`) {
+		if reason := w.Record().Holds[""].Reason; !strings.Contains(reason, `step "undo a" takes domain "sotrage"`) {
 			t.Errorf("held: %s", reason)
 		}
 		r.Halt()

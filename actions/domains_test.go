@@ -196,7 +196,7 @@ func TestAPlanTakesNoDomainThatItsKindDoesNotChange(t *testing.T) {
 		w.requestTest()
 		r := w.Start(w.atDoor(&doorkeeper{}, &script{steps: []journal.PlannedStep{taking("a", "sotrage")}}))
 		w.Pass(time.Second)
-		if reason := w.Record().Holds[""].Reason; !strings.Contains(reason, `step "a" takes the domain "sotrage"`) {
+		if reason := w.Record().Holds[""].Reason; !strings.Contains(reason, `step "a" takes domain "sotrage"`) {
 			t.Errorf("held: %s", reason)
 		}
 		r.Halt()

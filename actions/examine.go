@@ -12,28 +12,27 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookTimeout bounds a single look at the world: a proof, unless its step has a [StepDef.SlowProof], or
-// a preflight.
+// lookTimeout bounds one call of a preflight, or of Prove unless the step has a [StepDef.SlowProof].
 const lookTimeout = 30 * time.Second
 
-// candidate is a step that may start, as it was when it was looked at.
+// candidate is a step that may start.
 type candidate struct {
 	planned journal.PlannedStep
 	code    StepDef
-	// prove is set when the step was started before, so that its effect may be
-	// there already, and for one that [StepDef.MayBeForgone] and waits for domains.
+	// prove is set when the step was started before, so its effect may have happened, or when it waits for domains and
+	// [StepDef.MayBeForgone].
 	prove bool
 }
 
-// examination is what a look at the world said about candidates.
+// examination is the result of checking a batch of candidates.
 type examination struct {
 	// proofs are those of the candidates with prove set, by step id.
 	proofs map[string]proofResult
-	// checks are the preflights' answers. There are none when every candidate
-	// is proved, or with err: a preflight could not be asked.
+	// checks are the preflights' answers. It is empty if every candidate is done, or if err is set because a preflight
+	// could not be asked.
 	checks []Check
 	err    error
-	// left is what the candidates are to leave alone.
+	// left is what the candidates must leave alone.
 	left []journal.ActionLeft
 }
 
@@ -42,9 +41,9 @@ type proofResult struct {
 	err error
 }
 
-// examine proves the candidates with prove set, then runs the preflights, which all share, for those that
-// remain.
-func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string, asking *asking) examination {
+// examine verifies the candidates with prove set. If some are not done, it then runs the preflights, which all
+// candidates share.
+func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]StepContext, batch []candidate, preflights []string, pending *pendingCheck) examination {
 	result := examination{proofs: make(map[string]proofResult)}
 	var mu sync.Mutex
 	var proving sync.WaitGroup
@@ -54,7 +53,7 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 		}
 		proving.Go(func() {
 			if !c.code.SlowProof {
-				defer asking.begin("Proof")()
+				defer pending.begin("Proof")()
 			}
 			proof := prove(ctx, c.code, contexts[c.planned.ID])
 			mu.Lock()
@@ -66,17 +65,17 @@ func (r *Runner) examine(ctx context.Context, kind *Kind, contexts map[string]St
 	unproved := slices.ContainsFunc(batch, func(c candidate) bool { return !result.proofs[c.planned.ID].Done })
 	if unproved {
 		first := contexts[batch[0].planned.ID]
-		// Both ask others the same, and at the same moment they share the answer.
+		// Both read the same objects; at the same time they can share one read.
 		parallel.Run(
-			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights, asking) },
-			func() { result.left = leaves(ctx, contexts, batch) },
+			func() { result.checks, result.err = r.check(ctx, kind, first.Action, preflights, pending) },
+			func() { result.left = skips(ctx, contexts, batch) },
 		)
 	}
 	return result
 }
 
 func prove(ctx context.Context, code StepDef, step StepContext) (result proofResult) {
-	defer Catch(step.Log, "a look whether it happened", &result.err)
+	defer Catch(step.Log, "the verification of an effect", &result.err)
 	timeout := lookTimeout
 	if code.SlowProof {
 		timeout = max(timeout, time.Duration(step.Planned.Timeout))
@@ -85,17 +84,15 @@ func prove(ctx context.Context, code StepDef, step StepContext) (result proofRes
 	defer cancel()
 	proof, err := code.Prove(ctx, step)
 	if err != nil {
-		return proofResult{err: fmt.Errorf("look whether it happened: %w", err)}
+		return proofResult{err: fmt.Errorf("verify the effect: %w", err)}
 	}
 	return proofResult{Proof: proof}
 }
 
-// check runs preflights and returns their answers in the order of the names. All
-// of them are asked, so that the gravest answer counts and people see every one.
-// First those that ask others, all at once, which take as long as the slowest;
-// then, also at once, those of [Definition.askedLast], so that their answers are new when
-// the step starts. An error says that one could not be asked.
-func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, asking *asking) ([]Check, error) {
+// check runs preflights and returns their answers in the order of the names. It runs all of them, so that the gravest
+// answer counts and people see every answer. It runs those of [Kind.askedLast] after the others have answered, so that
+// their answers are new when the step starts. An error means that a preflight could not be asked.
+func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRecord, names []string, pending *pendingCheck) ([]Check, error) {
 	checks, failures := make([]Check, len(names)), make([]error, len(names))
 	for _, last := range []bool{false, true} {
 		var group sync.WaitGroup
@@ -104,7 +101,7 @@ func (r *Runner) check(ctx context.Context, kind *Kind, record journal.ActionRec
 				continue
 			}
 			group.Go(func() {
-				defer asking.begin(name)()
+				defer pending.begin(name)()
 				checks[i], failures[i] = r.checkOne(ctx, kind, record, name)
 			})
 		}
@@ -123,7 +120,7 @@ func (r *Runner) checkOne(ctx context.Context, kind *Kind, record journal.Action
 	}
 	verdict, err := r.ask(ctx, preflight, record)
 	if err != nil {
-		return Check{}, fmt.Errorf("ask preflight %s: %w", name, err)
+		return Check{}, fmt.Errorf("run preflight %s: %w", name, err)
 	}
 	return Check{name, verdict}, nil
 }
@@ -135,8 +132,8 @@ func (r *Runner) ask(ctx context.Context, preflight Preflight, record journal.Ac
 	return preflight.Check(ctx, record), nil
 }
 
-// gravest returns the answer that decides: the first abandon, else the first
-// hold, else a pass. A warning holds an automatic action.
+// gravest returns the answer that decides: the first abandon, else the first hold, else a pass. A warning counts as a
+// hold, unless the action may continue with it.
 func (k *Kind) gravest(checks []Check, record journal.ActionRecord) Check {
 	decisive := Check{Verdict: Pass()}
 	for _, check := range checks {
@@ -151,8 +148,8 @@ func (k *Kind) gravest(checks []Check, record journal.ActionRecord) Check {
 	return decisive
 }
 
-// warnsOnly reports whether an action goes on though the preflight warns: a person
-// stands behind it. One that only joined did so against policy, and nothing else.
+// warnsOnly reports whether the action continues although the preflight warns, because a person requested it. A person
+// who only joined an automatic action overrides policy alone.
 func (k *Kind) warnsOnly(preflight string, record journal.ActionRecord) bool {
 	return record.Request.Manual || (record.Joined && k.isPolicy(preflight))
 }

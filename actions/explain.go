@@ -10,12 +10,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Explain says what Run would do with the record: its plan and the present
-// answer of each preflight that Run would ask, in the order they are first
-// listed. It writes nothing and changes nothing: [Mirrored], which writes, comes
-// last, with [VerdictUnasked]. The record may be one that was never requested.
+// Explain returns what Run would do with the record: its plan, and the present answer of each preflight that Run would
+// ask, in the order of the plan. It writes and changes nothing: [Mirrored], which writes, comes last with
+// [VerdictUnasked]. The action need not have been requested.
 func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (journal.Plan, []Check, error) {
-	kind := r.kindOf(record)
+	kind := r.kindFor(record)
 	if kind == nil {
 		return journal.Plan{}, nil, fmt.Errorf("explain action %s: this EKCO does not know actions of kind %q", record.ID, record.Kind)
 	}
@@ -40,7 +39,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	}
 	checks, err := r.check(ctx, kind, record, names, nil)
 	if err == nil {
-		checks, err = r.outlast(ctx, kind, record, checks)
+		checks, err = r.waitUntilLasting(ctx, kind, record, checks)
 	}
 	if err == nil && mirrored {
 		checks = append(checks, Check{Mirrored, Verdict{Kind: VerdictUnasked, Reason: unaskedMirror}})
@@ -48,7 +47,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	return record.Plan, checks, err
 }
 
-const unaskedMirror = "asked before each step that cannot be undone; not now, since asking writes the open actions down for another EKCO"
+const unaskedMirror = "asked before each step that cannot be undone; not asked now, since that writes the mirror of open actions"
 
 // plan asks the kind for its plan and checks it.
 func (r *Runner) plan(ctx context.Context, kind *Kind, record journal.ActionRecord) (journal.Plan, error) {
@@ -57,7 +56,7 @@ func (r *Runner) plan(ctx context.Context, kind *Kind, record journal.ActionReco
 	plan, err := r.askForPlan(ctx, kind, record)
 	if err == nil {
 		for _, steps := range [][]journal.PlannedStep{plan.Steps, plan.Undo} {
-			kind.askPolicy(steps)
+			kind.expandPolicy(steps)
 			kind.fillDomains(steps)
 		}
 		err = cmp.Or(checkPlan(plan), kind.checkDomains(plan))
@@ -73,8 +72,7 @@ func (r *Runner) askForPlan(ctx context.Context, kind *Kind, record journal.Acti
 	return kind.Plan(ctx, record)
 }
 
-// snapshot returns a copy of the record that stays as it is while the original
-// is folded further.
+// snapshot returns a copy of the record that does not change when more events are folded into the original.
 func snapshot(record journal.ActionRecord) journal.ActionRecord {
 	record.Steps = maps.Clone(record.Steps)
 	record.Holds, record.HeldSince = maps.Clone(record.Holds), maps.Clone(record.HeldSince)

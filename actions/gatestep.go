@@ -8,13 +8,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// DoesGate is what the step at the beginning of a plan does that only asks. It is in
-// the plans of older versions.
+// DoesGate is the Does of a plan's gate: a first step that only asks preflights. Plans of older versions have it.
 const DoesGate = "check"
 
-// BehindGate puts a step before all others that has no effect and lists what must be
-// right before anything is destroyed, whichever step needs it. It is asked again
-// before the first step that changes something and the first that cannot be undone.
+// BehindGate puts a gate before all steps: a step without effect that lists the preflights that must pass before
+// anything is destroyed. They are asked again before the first step that changes something and the first irreversible
+// one.
 func BehindGate(steps []journal.PlannedStep, preflights []string) []journal.PlannedStep {
 	gate := journal.PlannedStep{
 		ID: DoesGate, Does: DoesGate,

@@ -6,9 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Guards lists what is asked before each step of a planned action, whether or not
-// its plan lists it, and what is asked besides as long as nothing is destroyed.
-// Plans that are kept as golden files say it.
+// Guards lists all preflights that are asked before each step of a planned action: always, and before the first step
+// that changes something. It is for golden files of plans.
 func (r *Runner) Guards(ctx context.Context, record journal.ActionRecord) (always, first map[string][]string) {
 	a := r.newRun(ctx, record)
 	always, first = map[string][]string{}, map[string][]string{}

@@ -6,9 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Inbox tells a run what others did about its action while it is under way. Nothing
-// that was put into it is lost, and putting never waits. It is safe for concurrent
-// use.
+// Inbox passes events about its action to a run. It loses no event, and its methods never block. It is safe for
+// concurrent use.
 type Inbox struct {
 	wake chan struct{}
 
@@ -17,7 +16,7 @@ type Inbox struct {
 	recheck bool
 }
 
-// news is an event of the action, and its payload as it was decoded.
+// news is an event of the action with its decoded payload.
 type news struct {
 	event   journal.Event
 	payload journal.Payload
@@ -26,18 +25,16 @@ type news struct {
 // NewInbox returns an empty inbox.
 func NewInbox() *Inbox { return &Inbox{wake: make(chan struct{}, 1)} }
 
-// Tell hands on an event of the action that is on disk, with its payload. Those that
-// concern a run are action.cancelling, action.retried, action.joined and
-// action.warned; any other only has it look again. The run may have written the event
-// itself.
+// Tell passes an event of the action that is on disk, with its payload. A run acts on action.cancelling, action.retried,
+// action.joined and action.warned; any other event only makes it check its holds again. The run may have written the
+// event itself.
 func (b *Inbox) Tell(event journal.Event, payload journal.Payload) {
 	b.put(func() { b.news = append(b.news, news{event, payload}) })
 }
 
-// Recheck says that what the action may wait for has changed. What is held, by a
-// preflight or because it cannot be planned, is looked at again at once. Steps that
-// failed keep their rest, and an action that is not held goes on as it is, so it
-// does no harm to say it once too often.
+// Recheck makes the run check again, at once, what is held by a preflight or cannot be planned. Call it if what the
+// action waits for may have changed. An extra call does no harm: failed steps keep their backoff, and an action that is
+// not held continues as it is.
 func (b *Inbox) Recheck() { b.put(func() { b.recheck = true }) }
 
 func (b *Inbox) put(into func()) {
@@ -50,7 +47,7 @@ func (b *Inbox) put(into func()) {
 	}
 }
 
-// woken is ready when there is something new; never for nil.
+// woken receives when the inbox has something new. A nil inbox never has.
 func (b *Inbox) woken() <-chan struct{} {
 	if b == nil {
 		return nil

@@ -15,59 +15,57 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// Items is a [Step] over many items, each with an outcome of its own. They are worked
-// on side by side. One that takes long, or fails, holds up no other, and is tried again
-// alone, since the others prove themselves done; but not before all were tried, so that
-// Timeout also bounds how long one that failed waits for another. One that has to wait,
-// for a node that is off, say, is finished when it can be: while all that is left waits,
-// the step is held under [HoldItems] and takes no domains.
+// Items is a [Step] over many items, which it works on in parallel. Each item has its own outcome. An item that fails is
+// tried again alone, because the others prove that they are done; but only after all items were tried, so Timeout also
+// bounds how long it waits for the slowest one. An item that has to wait, for example for a node that is off, is finished
+// when that is possible. While all remaining items wait, the step is held under [HoldItems] and takes no domains.
 //
-// The items are those of the plan, so that a restart does not forget one.
+// The items come from the plan, so a restart does not forget one.
 type Items[I any] struct {
-	// Unit is what people call the items, in the plural.
+	// Unit names the items in messages, in the plural.
 	Unit string
-	// List reads the items from the step's input or outputs. It asks nobody.
+	// List reads the items from the step's input or outputs. It makes no calls.
 	List func(step StepContext) ([]I, error)
-	// Name tells an item from the others, for people and in the outcomes.
+	// Name identifies an item, in messages and in the outcomes.
 	Name func(item I) string
-	// Waits says why nothing can be done about an item for now, or "". It may be nil.
+	// Waits returns why the step can do nothing about an item for now, or "". It may be nil.
 	Waits func(ctx context.Context, step StepContext, item I) (why string, err error)
-	// Look and Act are what Prove and Do are to a [Step], for one item.
+	// Look and Act are Prove and Do of a [Step], for one item.
 	Look func(ctx context.Context, step StepContext, item I) (Proof, error)
 	Act  func(ctx context.Context, step StepContext, item I) (outputs json.RawMessage, err error)
-	// Bound is how many are worked on at once; 0 means 10.
+	// Bound is how many items are worked on in parallel; 0 means 10.
 	Bound int
-	// Timeout bounds the work on one item, until its proof; 0 means a minute. That of
-	// the planned step bounds an attempt at all of them.
+	// Timeout bounds the work on one item with its verification; 0 means a minute. The planned step's timeout bounds an
+	// attempt at all items.
 	Timeout time.Duration
 }
 
-// HoldItems is the hold of a step of which all that is left has to wait.
+// HoldItems is the hold of a step whose remaining items all have to wait.
 const HoldItems = "Items"
 
-// Outcomes are the outputs of a step over items: what became of each, by name.
+// Outcomes are the outputs of a step over items: the outcome of each item, by name.
 type Outcomes struct {
 	Items map[string]Outcome `json:"items"`
 }
 
-// Outcome is what became of one item.
+// Outcome is the outcome of one item.
 type Outcome struct {
-	// Outputs are what Act returned, or else what Look did.
+	// Outputs are those of Act or, if it returned none, of Look.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// AlreadyDone is set when there was nothing to do about it.
+	// AlreadyDone is set when the item was done before the attempt.
 	AlreadyDone bool `json:"already_done,omitempty"`
 }
 
-// itemResult is how it stands with one item: done if neither is set.
+// itemResult is the state of one item: done if neither waits nor err is set.
 type itemResult struct {
 	Outcome
 	waits string
 	err   error
 }
 
-var errNotYet = errors.New("its effect does not show")
+var errNotYet = errors.New(noEffect)
 
-// Prove implements [Step]: it is done when every item is.
+// Prove implements [Step]: the step is done when every item is.
 func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 	results, err := s.each(ctx, step, s.look, func(Progress) {})
 	if err != nil {
@@ -77,7 +75,7 @@ func (s Items[I]) Prove(ctx context.Context, step StepContext) (Proof, error) {
 	if left != "" {
 		return Proof{Missing: left, Waits: waits}, nil
 	}
-	outputs, err := outcomesOf(step, results)
+	outputs, err := encodeOutcomes(step, results)
 	return Proof{Done: true, Outputs: outputs}, err
 }
 
@@ -87,7 +85,7 @@ func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := outcomesOf(step, results)
+	outputs, err := encodeOutcomes(step, results)
 	if err != nil {
 		return nil, err
 	}
@@ -97,15 +95,13 @@ func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, er
 	return outputs, nil
 }
 
-// UnfinishedError says what a step has left to do.
+// UnfinishedError is the error of a step that is not done yet.
 type UnfinishedError struct {
-	// Left says, for people, what is left, and why.
+	// Left says, for people, what is not done, and why.
 	Left string
-	// Waits is set when all of that has to wait: the attempt does not count against the
-	// budget of retries then.
+	// Waits is set when all of that has to wait. The attempt then does not count as a failure.
 	Waits bool
-	// Again names the step whose result does not hold any more: it is done once more, and this one
-	// has to wait for it.
+	// Again names an earlier step whose result is no longer valid: EKCO repeats it before this one continues.
 	Again string
 	// Outputs are those of the part that is done. They are kept with the step.
 	Outputs json.RawMessage
@@ -114,7 +110,7 @@ type UnfinishedError struct {
 // Error implements error.
 func (e *UnfinishedError) Error() string { return e.Left }
 
-// each works on all items, and reports how far it has come.
+// each works on all items, and reports the progress.
 func (s Items[I]) each(
 	ctx context.Context, step StepContext, work func(context.Context, StepContext, I) itemResult, report func(Progress),
 ) (map[string]itemResult, error) {
@@ -135,7 +131,7 @@ func (s Items[I]) each(
 		}
 	})
 	if len(results) < len(items) {
-		return nil, fmt.Errorf("step %s has %d %s of %d names", step.Planned.ID, len(items), s.Unit, len(results))
+		return nil, fmt.Errorf("step %s has %d %s but only %d different names", step.Planned.ID, len(items), s.Unit, len(results))
 	}
 	return results, nil
 }
@@ -157,12 +153,12 @@ func (s Items[I]) inTime(ctx context.Context, step StepContext, item I, work fun
 	return work(ctx, step, item)
 }
 
-// look sees how it stands with an item.
+// look returns the state of an item.
 func (s Items[I]) look(ctx context.Context, step StepContext, item I) itemResult {
 	proof, err := s.Look(ctx, step, item)
 	switch {
 	case err != nil:
-		return itemResult{err: fmt.Errorf("look whether it happened: %w", err)}
+		return itemResult{err: fmt.Errorf("verify the effect: %w", err)}
 	case proof.Done:
 		return itemResult{Outcome: Outcome{Outputs: proof.Outputs, AlreadyDone: true}}
 	}
@@ -175,7 +171,7 @@ func (s Items[I]) look(ctx context.Context, step StepContext, item I) itemResult
 	return itemResult{err: fmt.Errorf("%s: %w", cmp.Or(proof.Missing, "not done"), errNotYet)}
 }
 
-// finish does what is to be done about an item, unless it has to wait.
+// finish completes an item, unless it has to wait.
 func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResult {
 	seen := s.look(ctx, step, item)
 	if !errors.Is(seen.err, errNotYet) {
@@ -185,7 +181,7 @@ func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResu
 	if err != nil {
 		return itemResult{err: err}
 	}
-	proof, err := Await(ctx, unheeded, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
+	proof, err := Await(ctx, neverWoken, func(ctx context.Context) (Proof, error) { return s.Look(ctx, step, item) })
 	if err != nil {
 		return itemResult{err: err}
 	}
@@ -195,13 +191,13 @@ func (s Items[I]) finish(ctx context.Context, step StepContext, item I) itemResu
 	return itemResult{Outcome: Outcome{Outputs: outputs}}
 }
 
-// unheeded is for what nobody notices: an item is looked at again every few seconds.
-func unheeded() <-chan struct{} { return nil }
+// neverWoken is for effects without a [StepDef.WakeUp]: EKCO checks them every few seconds.
+func neverWoken() <-chan struct{} { return nil }
 
-// named is how many items a sentence names.
-const named = 5
+// maxNamed is how many items a message names.
+const maxNamed = 5
 
-// left says which items are not done, or "", and whether all of those have to wait.
+// left names the items that are not done, or returns "", and reports whether all of them have to wait.
 func (s Items[I]) left(results map[string]itemResult) (left string, waits bool) {
 	var reasons []string
 	waits = true
@@ -218,15 +214,15 @@ func (s Items[I]) left(results map[string]itemResult) (left string, waits bool) 
 	if count == 0 {
 		return "", false
 	}
-	if count > named {
-		reasons = append(reasons[:named], fmt.Sprintf("and %d more", count-named))
+	if count > maxNamed {
+		reasons = append(reasons[:maxNamed], fmt.Sprintf("and %d more", count-maxNamed))
 	}
 	return fmt.Sprintf("%d of %d %s are not done: %s", count, len(results), s.Unit, strings.Join(reasons, "; ")), waits
 }
 
-// outcomesOf returns the outcomes of what is done. What an earlier attempt did keeps that
-// attempt's outcome: this one only found it done.
-func outcomesOf(step StepContext, results map[string]itemResult) (json.RawMessage, error) {
+// encodeOutcomes returns the outcomes of the items that are done. An item that an earlier attempt did keeps that attempt's
+// outcome.
+func encodeOutcomes(step StepContext, results map[string]itemResult) (json.RawMessage, error) {
 	var former Outcomes
 	if _, err := step.Output(step.Planned.ID, &former); err != nil {
 		return nil, err

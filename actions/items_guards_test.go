@@ -171,7 +171,7 @@ func TestAsManyItemsAsASentenceNamesAreNamed(t *testing.T) {
 		asking, list := asked(names...)
 		step.List = list
 		proof, err := step.Prove(t.Context(), asking)
-		if _, named, _ := strings.Cut(proof.Missing, "; e: not done: its effect does not show"); err != nil || named != more {
+		if _, named, _ := strings.Cut(proof.Missing, "; e: not done: its effect is not visible"); err != nil || named != more {
 			t.Errorf("%v: %q", err, proof.Missing)
 		}
 	}

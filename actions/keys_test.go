@@ -53,11 +53,11 @@ func wantKeylessHold(t *testing.T, before journal.ActionHeld) {
 	t.Helper()
 	now := before
 	now.Reason += " and so on"
-	if once := (spoken{at: time.Now()}); once.worthSaying(before, now) {
+	if once := (recordedReason{at: time.Now()}); once.isOutdated(before, now) {
 		t.Errorf("details of %+v are said at once", before)
 	}
 	now.Key = "k"
-	if once := (spoken{at: time.Now()}); !once.worthSaying(before, now) {
+	if once := (recordedReason{at: time.Now()}); !once.isOutdated(before, now) {
 		t.Errorf("what %+v has come to is not said", before)
 	}
 }

@@ -7,25 +7,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Kind is a kind of action: what is done for it, with what policy asks.
+// Kind is a kind of action: its definition, with the rules and domains of package fsm.
 type Kind struct {
 	Definition
-	// Rules names the preflights by which policy judges what EKCO began by itself,
-	// before each step, as [fsm.Standing] has them: the definition has no word in it.
-	// They judge by what EKCO knows already; the caller gives them to [Config].
-	// [SafeMode] is asked besides, whoever began, and fsm.RuleContested about what
-	// carries a change.
+	// Rules names the rules of policy for the kind, from [fsm.Standing]. They are preflights in [Config], asked before
+	// each step of an automatic action, and decide from what EKCO knows already. In addition, [SafeMode] is asked for
+	// every action, and fsm.RuleContested for automatic ones with a Change.
 	Rules []string
-	// Domains are what its steps may take, as [fsm.Standing] has them; see [NoDomains].
+	// Domains are those that its steps may take, from [fsm.Standing]; see [NoDomains].
 	Domains []string
 }
 
-// Policy stands among the preflights of a step that a [Definition] plans for the rules
-// of its kind, which are then asked of persons too. The plan names each of them.
+// Policy is a placeholder among the preflights of a step in a [Definition]'s plan. EKCO replaces it by the rules of the
+// kind, which are then also asked for a person's action.
 const Policy = "policy"
 
-// askPolicy puts the kind's rules where the steps name [Policy].
-func (k *Kind) askPolicy(steps []journal.PlannedStep) {
+// expandPolicy replaces [Policy] in the steps by the kind's rules.
+func (k *Kind) expandPolicy(steps []journal.PlannedStep) {
 	for i := range steps {
 		asked := steps[i].Preflights
 		if at := slices.Index(asked, Policy); at >= 0 {
@@ -34,8 +32,8 @@ func (k *Kind) askPolicy(steps []journal.PlannedStep) {
 	}
 }
 
-// standing lists the preflights by which policy judges every step of an action.
-func (k *Kind) standing(record journal.ActionRecord) []string {
+// policyRules lists the rules of policy that are asked before every step of an action.
+func (k *Kind) policyRules(record journal.ActionRecord) []string {
 	rules := []string{SafeMode}
 	if record.ByPerson() {
 		return rules
@@ -46,14 +44,13 @@ func (k *Kind) standing(record journal.ActionRecord) []string {
 	return append(rules, k.Rules...)
 }
 
-// isPolicy reports whether a preflight judges by what EKCO knows already.
+// isPolicy reports whether a preflight is a rule of policy.
 func (k *Kind) isPolicy(name string) bool {
 	return name == SafeMode || name == fsm.RuleContested || slices.Contains(k.Rules, name)
 }
 
-// askedLast reports whether a preflight is asked when all others have answered:
-// what looks at something that may change meanwhile, and the rules of policy, which
-// take no time.
+// askedLast reports whether a preflight is asked after all others have answered: those of [Definition.AskedLast], and
+// the rules of policy, which take no time.
 func (k *Kind) askedLast(name string) bool {
 	return slices.Contains(k.AskedLast, name) || k.isPolicy(name)
 }

@@ -23,7 +23,7 @@ func TestAFindingCountsOnlyIfItWasTheAnswerAllTheTime(t *testing.T) {
 		"not in between":          {[]look{{0, lost}, {span / 2, Pass()}, {span, lost}}, false},
 		"another one before":      {[]look{{0, WarnOfLoss("quorum", "no quorum: 1 of 3", "").OnceLasting(span, "")}, {span, lost}}, false},
 		"of another kind before":  {[]look{{0, PassBecause(lost.Reason).About(lost.Key).OnceLasting(span, "")}, {span, lost}}, false},
-		"nobody looked meanwhile": {[]look{{0, lost}, {unseen + 1, lost}}, false},
+		"nobody looked meanwhile": {[]look{{0, lost}, {maxGap + 1, lost}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, began := make(findings), time.Unix(0, 0)

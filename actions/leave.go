@@ -10,36 +10,35 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// leaves asks the candidates what is to be left alone, once for each kind of
-// step. What cannot be asked is not known to be another's: the step looks
-// itself before it removes anything.
-func leaves(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
+// skips asks the candidates what they must leave alone, once for each kind of step. If one cannot be asked, its step
+// checks itself before it removes anything.
+func skips(ctx context.Context, contexts map[string]StepContext, batch []candidate) (left []journal.ActionLeft) {
 	asked := make(map[string]bool)
 	for _, c := range batch {
 		if c.code.Skips != nil && !asked[c.planned.Does] {
 			asked[c.planned.Does] = true
-			left = append(left, skipsOf(ctx, c.code, contexts[c.planned.ID])...)
+			left = append(left, askSkips(ctx, c.code, contexts[c.planned.ID])...)
 		}
 	}
 	return left
 }
 
-func skipsOf(ctx context.Context, code StepDef, step StepContext) (left []journal.ActionLeft) {
+func askSkips(ctx context.Context, code StepDef, step StepContext) (left []journal.ActionLeft) {
 	var err error
 	defer func() {
 		if err != nil {
-			step.Log.Debug("cannot tell what is to be left alone", "error", err)
+			step.Log.Debug("cannot check what the step must leave alone", "error", err)
 		}
 	}()
-	defer Catch(step.Log, "a look at what is to be left alone", &err)
+	defer Catch(step.Log, "checking what the step must leave alone", &err)
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	left, err = code.Skips(ctx, step)
 	return left
 }
 
-// leave puts on record what is left alone from now on.
-func (a *run) leave(left []journal.ActionLeft) {
+// recordLeft records what the action leaves alone from now on.
+func (a *run) recordLeft(left []journal.ActionLeft) {
 	for _, l := range left {
 		if _, known := a.record.Left[l.What]; !known {
 			a.note(a.record.LastSeq, journal.TypeActionLeft, &l)
@@ -47,33 +46,32 @@ func (a *run) leave(left []journal.ActionLeft) {
 	}
 }
 
-// left is the part of a step's outputs that says what the step has not done.
+// left is the part of a step's outputs that names what the step has not done.
 type left struct {
 	Left    any `json:"left"`
 	Missing any `json:"missing"`
 }
 
-func (a *run) leftBy(s *stepState) (by left) {
+func (a *run) leftOutputs(s *stepState) (by left) {
 	if outputs := a.progress(s).Outputs; len(outputs) > 0 && json.Unmarshal(outputs, &by) != nil {
 		return left{}
 	}
 	return by
 }
 
-// lacks reports whether the outputs of a step name something that is missing.
-func (a *run) lacks() bool {
+// hasMissing reports whether the outputs of a step name something that is missing.
+func (a *run) hasMissing() bool {
 	return slices.ContainsFunc(a.steps, func(s *stepState) bool {
-		missing, _ := a.leftBy(s).Missing.(string)
+		missing, _ := a.leftOutputs(s).Missing.(string)
 		return missing != ""
 	})
 }
 
-// leftAlone says what the action left though it was planned or asked for, or could not
-// have, as its record and these of its steps say.
+// leftAlone lists what the action left alone or could not get, according to its record and the outputs of these steps.
 func (a *run) leftAlone(steps []*stepState) string {
 	var reasons []string
 	for _, s := range steps {
-		by := a.leftBy(s)
+		by := a.leftOutputs(s)
 		for _, of := range []any{by.Left, by.Missing} {
 			if why, ok := of.(string); ok {
 				reasons = append(reasons, why)
@@ -86,7 +84,7 @@ func (a *run) leftAlone(steps []*stepState) string {
 	return strings.Join(once(reasons), "; ")
 }
 
-// once leaves out what another of the reasons says as well, such as why one is left alone.
+// once drops reasons that are repeated, or contained in another one.
 func once(reasons []string) (kept []string) {
 	for i, why := range reasons {
 		said := func(other string) bool { return other != why && strings.Contains(other, why) }
@@ -97,5 +95,5 @@ func once(reasons []string) (kept []string) {
 	return kept
 }
 
-// LeftBecause says that something is left alone.
+// LeftBecause returns the text that something is left alone.
 func LeftBecause(what, reason string) string { return what + " is left alone: " + reason }

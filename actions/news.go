@@ -6,8 +6,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// hear acts on everything that others did meanwhile.
-func (a *run) hear(inbox *Inbox) {
+// readInbox acts on everything in the inbox.
+func (a *run) readInbox(inbox *Inbox) {
 	unread, recheck := inbox.take()
 	for _, n := range unread {
 		a.actOn(n.event, n.payload)
@@ -35,14 +35,14 @@ func (a *run) actOn(event journal.Event, payload journal.Payload) {
 	}
 }
 
-// learn folds an event that somebody else wrote. The run's own events stay the
-// causes of what it does.
+// learn folds an event that another writer appended. LastSeq stays, so the causes of the run's events stay its own
+// events.
 func (a *run) learn(event journal.Event, payload journal.Payload) {
-	event.Seq, event.Time = a.record.LastSeq, a.here(event.Time)
+	event.Seq, event.Time = a.record.LastSeq, a.localTime(event.Time)
 	a.fold(event, payload)
 }
 
-// cancelled turns back, if the action still may.
+// cancelled ends the action early, if it still can.
 func (a *run) cancelled(event journal.Event, p *journal.ActionCancelling) {
 	a.cancel = true
 	if a.unfit != nil {
@@ -54,8 +54,8 @@ func (a *run) cancelled(event journal.Event, p *journal.ActionCancelling) {
 	a.considerCancel()
 }
 
-// recheck cuts the rest of everything that is held short. A look that is under
-// way may have seen the world as it was before, so another one follows it.
+// recheck checks everything that is held at once. A running check may have read the former state, so another one follows
+// it.
 func (a *run) recheck() {
 	a.planning.hurry()
 	for _, g := range a.groups {
@@ -67,18 +67,18 @@ func (a *run) recheck() {
 	}
 }
 
-// retry gives everything that failed or waits a new budget, at once.
+// retry tries everything that failed or waits at once, with a new budget.
 func (a *run) retry(event journal.Event, p *journal.ActionRetried) {
 	if a.stalledSeq > event.Seq {
-		a.log.Info("the action stalled after the retry was asked for; ask again")
+		a.log.Info("the action stalled after the retry was requested; request it again")
 		return
 	}
 	a.log.Info("the action is retried on request")
 	a.learn(event, p)
-	clear(a.said)
-	a.planning = attention{busy: a.planning.busy}
+	clear(a.reasons)
+	a.planning = checkState{busy: a.planning.busy}
 	for _, s := range a.byID {
-		s.exhausted, s.next, s.waits, s.waited = false, time.Time{}, attention{}, 0
-		s.group.heldStep, s.group.attention = "", attention{busy: s.group.busy}
+		s.exhausted, s.next, s.waits, s.waited = false, time.Time{}, checkState{}, 0
+		s.group.heldStep, s.group.checkState = "", checkState{busy: s.group.busy}
 	}
 }

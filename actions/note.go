@@ -11,8 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// leaving returns the context for the proof of an attempt that has come to its end: it reads
-// what that left as it will be on record.
+// leaving returns the context for the proof of an attempt whose Do has returned: the step has the outputs of Do.
 func (c StepContext) leaving(outputs json.RawMessage) StepContext {
 	c.note, c.mirrored, c.ask = nil, nil, nil
 	if len(outputs) == 0 {
@@ -28,41 +27,37 @@ func (c StepContext) leaving(outputs json.RawMessage) StepContext {
 	return c
 }
 
-// over returns the context for a step of which no attempt is under way any more.
+// over returns the context for a step whose attempt is over.
 func (c StepContext) over() StepContext {
 	c.note, c.mirrored, c.ask = nil, nil, nil
 	return c
 }
 
-// errNotUnderWay is what a note comes to outside of [Step.Do].
-var errNotUnderWay = errors.New("only a step that is under way can note something, or ask its preflights again")
+// errNotRunning is returned for calls outside of [Step.Do].
+var errNotRunning = errors.New("only a running attempt can note outputs or ask its preflights again")
 
-// Note keeps outputs with the step while it is under way, in the place of those that it
-// had, and returns once they are on disk: what the step does next, it does with them on
-// record. A later attempt reads them with [StepContext.Output], also in another process.
-// Each note is an event, so that a step notes rarely. What the step has at its end it
-// returns from Do, or else from Prove.
+// Note replaces the step's outputs while it runs, and returns when they are on disk. A later attempt reads them with
+// [StepContext.Output], also in another process. Each note is an event, so notes should be rare. The final outputs are
+// those that Do or Prove returns.
 //
-// Only Do may call it. After an error nobody knows whether the outputs are on disk.
+// Only Do may call it. After an error the outputs may or may not be on disk.
 func (c StepContext) Note(ctx context.Context, outputs any) error {
 	return c.keep(ctx, outputs, false)
 }
 
-// NoteProgress is [StepContext.Note] of a step that is further than it ever was, as one that
-// goes through many things: what failed before that does not count against its budget, which
-// is for where it is now.
+// NoteProgress is [StepContext.Note] for a step that has come further than in any attempt before: its failures so far no
+// longer count against its budget.
 func (c StepContext) NoteProgress(ctx context.Context, outputs any) error {
 	return c.keep(ctx, outputs, true)
 }
 
-// mirrorTime is how long a step waits for the mirror of what it noted: a little longer than the mirror
-// waits with a round of writes after many others.
+// mirrorTime is how long a step waits until its outputs are mirrored: a little longer than the mirror delays a round of
+// writes after many others.
 const mirrorTime = 6 * time.Second
 
-// NoteAhead is [StepContext.Note] before an effect of which an EKCO that starts elsewhere could
-// not tell who made it: it returns once that EKCO would know what is noted. The mirror is waited
-// for a moment, no longer: it only saves the other EKCO from finding out anew, and somebody may
-// be waiting for the effect.
+// NoteAhead is [StepContext.Note] before an effect that an EKCO on another node could not recognize as EKCO's own. It
+// also waits for the mirror, so that this EKCO would know the outputs, but only for mirrorTime: the mirror only saves the
+// other EKCO some work, and clients may be waiting for the effect.
 func (c StepContext) NoteAhead(ctx context.Context, outputs any) error {
 	if err := c.Note(ctx, outputs); err != nil || c.mirrored == nil {
 		return err
@@ -70,7 +65,7 @@ func (c StepContext) NoteAhead(ctx context.Context, outputs any) error {
 	ctx, cancel := context.WithTimeout(ctx, mirrorTime)
 	defer cancel()
 	if verdict := c.mirrored.Check(ctx, c.Action); verdict.Kind != VerdictPass {
-		c.Log.Warn("what the step noted is not mirrored yet; it goes on", "reason", verdict.Reason)
+		c.Log.Warn("the step continues, although its noted outputs are not mirrored yet", "reason", verdict.Reason)
 	}
 	return nil
 }
@@ -78,29 +73,29 @@ func (c StepContext) NoteAhead(ctx context.Context, outputs any) error {
 func (c StepContext) keep(ctx context.Context, outputs any, progress bool) error {
 	raw, err := json.Marshal(outputs)
 	if err == nil && c.note == nil {
-		err = errNotUnderWay
+		err = errNotRunning
 	}
 	if err == nil {
 		err = c.note(ctx, raw, progress)
 	}
 	if err != nil {
-		return fmt.Errorf("note how far step %q of %s is: %w", c.Planned.ID, c.Action.ID, err)
+		return fmt.Errorf("note outputs of step %q of %s: %w", c.Planned.ID, c.Action.ID, err)
 	}
 	return nil
 }
 
-// stepNote is what a step under way wants to be on disk.
+// stepNote is a note of a running step.
 type stepNote struct {
 	step     *stepState
 	outputs  json.RawMessage
 	progress bool
-	// written is closed once it is.
+	// written is closed when the note is on disk.
 	written chan struct{}
 }
 
-// notesOf hands what a step notes to the owner, and waits until that has written it. It
-// does not wait longer than work goes on: an owner that cannot write ends that.
-func (a *run) notesOf(s *stepState) func(context.Context, json.RawMessage, bool) error {
+// noteFunc returns the function that passes a step's note to the owner and waits until it is on disk. It stops waiting
+// when a.work ends, as it does when the owner cannot write.
+func (a *run) noteFunc(s *stepState) func(context.Context, json.RawMessage, bool) error {
 	return func(ctx context.Context, outputs json.RawMessage, progress bool) error {
 		n := stepNote{s, outputs, progress, make(chan struct{})}
 		select {
@@ -127,7 +122,7 @@ func (a *run) takeNote(n stepNote) {
 	})
 }
 
-// answerNotes lets the steps go on whose notes are on disk.
+// answerNotes lets the steps continue whose notes are on disk.
 func (a *run) answerNotes() {
 	for _, n := range a.noted {
 		close(n.written)

@@ -125,7 +125,7 @@ func TestANoteThatCannotBeWrittenEndsTheStep(t *testing.T) {
 
 func TestOnlyAStepUnderWayNotes(t *testing.T) {
 	err := actions.StepContext{Planned: journal.PlannedStep{ID: "a"}}.Note(t.Context(), count{})
-	if err == nil || !strings.Contains(err.Error(), "only a step that is under way") {
+	if err == nil || !strings.Contains(err.Error(), "only a running attempt") {
 		t.Errorf("noted: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// examined acts on what a look at a batch has found.
+// examined acts on the examination of a batch.
 func (a *run) examined(g *group, batch []*stepState, found examination) {
 	free(g, batch)
 	rest, checks := a.mayStart(g, batch, found)
@@ -37,7 +37,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 	start(checks)
 }
 
-// free notes that nothing is under way of the group.
+// free notes that the group's check is over.
 func free(g *group, batch []*stepState) {
 	g.busy = false
 	for _, s := range batch {
@@ -45,13 +45,13 @@ func free(g *group, batch []*stepState) {
 	}
 }
 
-// mayStart returns the steps of the batch against which nothing speaks, with what
-// their preflights said. Of the others it notes why they do not start.
+// mayStart returns the steps of the batch that may start, with the answers of their preflights. For the others it records
+// why they do not start.
 func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*stepState, []Check) {
 	if a.stopping || a.looking.Err() != nil {
 		return nil, nil
 	}
-	a.leave(found.left)
+	a.recordLeft(found.left)
 	rest := a.recordProved(batch, found)
 	if len(rest) == 0 {
 		return nil, nil
@@ -78,7 +78,7 @@ func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*step
 		a.noteDeferral(rest[0].planned, decisive.Preflight)
 		if g.tries > 0 {
 			for _, s := range rest {
-				s.waited = 0 // it rests by that, and not since its attempts are in vain
+				s.waited = 0 // the hold delays it now, not its vain attempts
 			}
 		}
 		a.block(g, rest[0], decisive)
@@ -87,7 +87,7 @@ func (a *run) mayStart(g *group, batch []*stepState, found examination) ([]*step
 	return rest, checks
 }
 
-// startUnlessUnknown starts a step, unless it could not be told whether it has happened.
+// startUnlessUnknown starts a step, or fails it if its effect could not be verified.
 func (a *run) startUnlessUnknown(s *stepState, unknown error) {
 	if unknown != nil {
 		a.failed(s, unknown)
@@ -96,8 +96,7 @@ func (a *run) startUnlessUnknown(s *stepState, unknown error) {
 	a.start(s)
 }
 
-// recordProved notes the steps whose effect is there already, and returns the
-// others.
+// recordProved records the steps whose effect has happened already, and returns the others.
 func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepState) {
 	for _, s := range batch {
 		proof := found.proofs[s.planned.ID]
@@ -115,8 +114,7 @@ func (a *run) recordProved(batch []*stepState, found examination) (rest []*stepS
 	return rest
 }
 
-// putAside holds the steps of which all that is left has to wait, and returns the
-// others.
+// putAside holds the steps whose remaining work has to wait, and returns the others.
 func (a *run) putAside(batch []*stepState, found examination) (rest []*stepState) {
 	for _, s := range batch {
 		proof := found.proofs[s.planned.ID]
@@ -128,23 +126,22 @@ func (a *run) putAside(batch []*stepState, found examination) (rest []*stepState
 		s.waits.wait(a.cfg.Retry)
 		a.noteDeferral(s.planned, HoldItems)
 		if s.group.heldStep == s.planned.ID {
-			s.group.heldStep = "" // it is the step's own from here on, whatever the others do
+			s.group.heldStep = "" // from now on it is the hold of this step alone
 		}
 		a.hold(s.planned.ID, Check{HoldItems, Hold(proof.Missing)})
 	}
 	return rest
 }
 
-// mayAbandon reports whether nothing irreversible has happened, as far as can
-// be known.
+// mayAbandon reports whether EKCO can be sure that nothing irreversible has happened.
 func (a *run) mayAbandon(found examination) bool {
 	switch {
 	case a.undoing:
-		return false // it does already
+		return false // it is being undone already
 	case !a.record.PastNoReturn:
 		return true
 	case len(a.undo) > 0:
-		return false // there is no way back any more
+		return false // it is past the point where its steps can be undone
 	}
 	return !slices.ContainsFunc(a.steps, func(s *stepState) bool {
 		if !s.planned.Irreversible || !startedBefore(a.progress(s)) {
@@ -156,8 +153,8 @@ func (a *run) mayAbandon(found examination) bool {
 	})
 }
 
-// briefTries is how often what often takes seconds is asked without growing pauses.
-const briefTries = 12
+// maxBriefTries is how often a [Verdict.Briefly] hold is checked without growing pauses.
+const maxBriefTries = 12
 
 // block makes a group wait for its preflights.
 func (a *run) block(g *group, first *stepState, decisive Check) {
@@ -165,9 +162,9 @@ func (a *run) block(g *group, first *stepState, decisive Check) {
 		g.heldStep = first.planned.ID
 	}
 	if decisive.Verdict.young() {
-		g.tries = 0 // whether it lasts is seen only by looking often
+		g.tries = 0 // only frequent checks show whether it lasts
 	}
-	if decisive.Verdict.Brief && g.brief < briefTries {
+	if decisive.Verdict.Brief && g.brief < maxBriefTries {
 		g.brief++
 		g.tries = 0
 	}
@@ -179,11 +176,10 @@ func (a *run) unblock(g *group) {
 	if g.heldStep != "" {
 		a.release(g.heldStep)
 	}
-	g.heldStep, g.attention, g.waitsFrom = "", attention{busy: g.busy}, time.Time{}
+	g.heldStep, g.checkState, g.waitsFrom = "", checkState{busy: g.busy}, time.Time{}
 }
 
-// warn records the warnings that are not on record with an answer yet, and why
-// EKCO goes on. Nobody is here to ask, so the action goes on.
+// warn records the new warnings, with the answer by which the action continues: EKCO cannot ask a person here.
 func (a *run) warn(checks []Check) {
 	for _, check := range checks {
 		answer := a.answerTo(check.Verdict)
@@ -196,8 +192,7 @@ func (a *run) warn(checks []Check) {
 	}
 }
 
-// answerTo returns the answer with which a verdict is put on record, or "" if it
-// is not.
+// answerTo returns the answer to record with a verdict, or "" if EKCO does not record it.
 func (a *run) answerTo(v Verdict) string {
 	switch {
 	case v.Kind == VerdictPass && v.Reason != "":
@@ -210,14 +205,14 @@ func (a *run) answerTo(v Verdict) string {
 	return "no terminal"
 }
 
-// start notes the intent; the attempt begins once that is on disk.
+// start records the start of the step; the attempt begins when that is on disk.
 func (a *run) start(s *stepState) {
 	if s.group.changes && !s.group.irreversible {
-		a.gatePassed = time.Time{} // it was let through before this
+		a.gatePassed = time.Time{} // the gate passed before this change
 	}
 	if s.waits.tries > 0 {
 		a.release(s.planned.ID)
-		s.waits = attention{}
+		s.waits = checkState{}
 	}
 	s.attempt = a.progress(s).Attempts + 1
 	a.note(a.record.LastSeq, journal.TypeStepStarted, &journal.StepStarted{Step: s.planned.ID, Attempt: s.attempt})
@@ -227,9 +222,9 @@ func (a *run) start(s *stepState) {
 	}
 	s.busy = true
 	a.launches = append(a.launches, func() {
-		step, work, waiting := a.contextOf(s.planned), a.during(s), a.waiting()
-		step.note, step.mirrored = a.notesOf(s), a.cfg.Preflights[Mirrored]
-		step.ask, step.askedLast = a.asksOf(s, step), a.kind.askedLast
+		step, work, waiting := a.contextFor(s.planned), a.effectContext(s), a.proofContext()
+		step.note, step.mirrored = a.noteFunc(s), a.cfg.Preflights[Mirrored]
+		step.ask, step.askedLast = a.askFunc(s, step), a.kind.askedLast
 		a.async(func() func() {
 			result := attempt(work, waiting, s.code, step)
 			return func() { a.attempted(s, result) }
@@ -237,15 +232,15 @@ func (a *run) start(s *stepState) {
 	})
 }
 
-// during returns the context in which a step has its effect.
-func (a *run) during(s *stepState) context.Context {
+// effectContext returns the context in which a step has its effect.
+func (a *run) effectContext(s *stepState) context.Context {
 	if s.code.Interruptible && !a.undoing {
 		return a.going
 	}
 	return a.work
 }
 
-// givenUp says why a step of an action that ends early is not done.
+// givenUp returns why a step of an action that ends early is not done.
 func givenUp(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "cut short: the action was cancelled, or is no longer needed"
@@ -253,18 +248,17 @@ func givenUp(err error) string {
 	return err.Error()
 }
 
-// waiting returns the context in which proofs are waited for. Who turns back need
-// not know whether what is taken back had come to its end.
-func (a *run) waiting() context.Context {
+// proofContext returns the context that bounds the wait for a proof. If the plan has undo steps, the wait ends with the
+// action's early end: an effect that is undone need not be verified.
+func (a *run) proofContext() context.Context {
 	if len(a.undo) > 0 {
 		return a.looking
 	}
 	return a.ctx
 }
 
-// attempted notes how an attempt went. While stopping, only a success is noted:
-// shutting down is no failure, and an open step is proved by the next start. Of an
-// action that ends early no step is tried again.
+// attempted records the result of an attempt. While EKCO stops, it records only a success: the stop is no failure, and
+// the next start verifies the open step. No step of an action that ends early is tried again.
 func (a *run) attempted(s *stepState, result attemptResult) {
 	s.busy = false
 	switch {
@@ -282,26 +276,26 @@ func (a *run) attempted(s *stepState, result attemptResult) {
 	}
 }
 
-// mustWait notes that all that is left has to wait. The next look, which comes at once,
-// puts the step aside. If that sees something to do where the attempt saw nothing, as where
-// the attempt is refused, the attempts that follow rest in between, so that they do not fill
-// the journal, and why they are in vain holds the step until one is not.
+// mustWait records that the remaining work has to wait. The next examination, which follows at once, puts the step
+// aside. If it sees something to do although the attempt could do nothing, for example because a server refuses the
+// change, further attempts back off, so that they do not fill the journal. The step is held with their error until one
+// succeeds or fails otherwise.
 func (a *run) mustWait(s *stepState, again string, err error) {
-	rest := time.Duration(0)
+	backoff := time.Duration(0)
 	if s.waited > 0 {
-		rest = a.cfg.Retry.afterHold(s.waited)
+		backoff = a.cfg.Retry.afterHold(s.waited)
 	}
 	s.waited++
-	s.next = time.Now().Add(rest)
+	s.next = time.Now().Add(backoff)
 	a.note(s.startedSeq, journal.TypeStepFailed, &journal.StepFailed{
-		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err), Waits: true, Again: again, NextTry: a.cfg.Now().Add(rest).UTC(),
+		Step: s.planned.ID, Attempt: s.attempt, Error: err.Error(), Outputs: a.newOutputs(s, err), Waits: true, Again: again, NextTry: a.cfg.Now().Add(backoff).UTC(),
 	})
-	if rest > 0 {
+	if backoff > 0 {
 		a.hold(s.planned.ID, Check{HoldNextAttempt, Hold(err.Error()).About(KeyOf(err))})
 	}
 }
 
-// notRefused ends the hold of a step whose attempts were in vain.
+// notRefused ends the hold that mustWait began.
 func (a *run) notRefused(s *stepState) {
 	s.waited = 0
 	if a.record.Holds[s.planned.ID].Preflight == HoldNextAttempt {
@@ -309,8 +303,7 @@ func (a *run) notRefused(s *stepState) {
 	}
 }
 
-// newOutputs returns the outputs of what a failed attempt did, if there are others than on
-// record.
+// newOutputs returns the outputs of a failed attempt if they differ from the recorded ones.
 func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 	unfinished, is := errors.AsType[*UnfinishedError](err)
 	if !is || bytes.Equal(unfinished.Outputs, a.progress(s).Outputs) {
@@ -322,8 +315,8 @@ func (a *run) newOutputs(s *stepState, err error) json.RawMessage {
 // worseTries is how many failures of a step stall the action when the last one left its node worse off.
 const worseTries = 2
 
-// budget returns how many failures of a step stall the action. An attempt that could not begin, as where the API
-// server is away, is no try.
+// budget returns how many failures of a step stall the action. The plan's Tries count only for attempts that began; the
+// normal budget holds for those that could not, for example because the API server did not answer.
 func (a *run) budget(s *stepState, err error) int {
 	switch began, worse := outcomeOf(err); {
 	case worse:
@@ -343,8 +336,7 @@ func outcomeOf(err error) (began, worse bool) {
 	return is, is && unseen.worse
 }
 
-// failed notes a failure, and stalls the action when the step's budget is
-// spent. The other steps go on.
+// failed records a failure, and stalls the action when the step's budget is spent. The other steps continue.
 func (a *run) failed(s *stepState, err error) {
 	if unfinished, is := errors.AsType[*UnfinishedError](err); is && unfinished.Waits {
 		a.mustWait(s, unfinished.Again, err)
@@ -357,12 +349,12 @@ func (a *run) failed(s *stepState, err error) {
 	spent := failures >= a.budget(s, err)
 	s.exhausted = spent && !a.kind.RetriesStalled
 	if !s.exhausted {
-		rest := a.cfg.Retry.afterFailure(failures)
-		s.next, failure.NextTry = time.Now().Add(rest), a.cfg.Now().Add(rest).UTC()
+		backoff := a.cfg.Retry.afterFailure(failures)
+		s.next, failure.NextTry = time.Now().Add(backoff), a.cfg.Now().Add(backoff).UTC()
 	}
 	a.note(s.startedSeq, journal.TypeStepFailed, failure)
 	switch {
-	case spent && a.mustTurnBack(s):
+	case spent && a.mustUndo(s):
 		a.endEarly(journal.ActionEnded{Outcome: journal.OutcomeAbandoned, Reason: fmt.Sprintf("step %s failed %d times: %v", s.planned.ID, failures, err)})
 	case spent && a.record.Stalled == nil:
 		a.note(a.record.LastSeq, journal.TypeActionStalled, &journal.ActionStalled{

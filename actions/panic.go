@@ -9,18 +9,17 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// panicError is a panic of a kind's code. It fails what panicked and nothing
-// else: a panic that ended the process would end the next one at the same step.
+// panicError is a panic of a capability's code. It fails only the call that panicked: if it ended the process, the next
+// process would end at the same step.
 type panicError struct{ value any }
 
 // Error implements error.
 func (e *panicError) Error() string {
-	return fmt.Sprintf("a defect of EKCO: panic: %v; the log has the stack, please report it", e.value)
+	return fmt.Sprintf("a defect of EKCO: panic: %v; report it with the stack from the log", e.value)
 }
 
-// Catch makes a panic the function's error. Defer it. The stack is logged and
-// does not go into the journal. It covers only goroutines that hand their panics
-// on, as those of package parallel do.
+// Catch turns a panic into the function's error; defer it. The stack goes into the log, not into the journal. A panic in
+// another goroutine is caught only if that goroutine passes it on, as those of package parallel do.
 func Catch(log *slog.Logger, during string, err *error) {
 	value := recover()
 	if value == nil {
@@ -37,7 +36,7 @@ func Catch(log *slog.Logger, during string, err *error) {
 // maxFrames is how many functions of a stack are logged.
 const maxFrames = 12
 
-// trimmed leaves out of a stack what is above the panic, and its far end.
+// trimmed returns at most maxFrames functions of a stack, from the one that panicked.
 func trimmed(stack []byte) []byte {
 	lines := bytes.Split(bytes.TrimSpace(stack), []byte("\n"))
 	for i, line := range lines {

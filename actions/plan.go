@@ -7,12 +7,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// checkPlan reports what would keep a plan from ever being finished.
+// checkPlan returns an error if the plan could never be finished.
 func checkPlan(plan journal.Plan) error {
 	done := make(map[string]bool, len(plan.Steps))
 	for _, step := range plan.Steps {
 		if step.ID == "" || done[step.ID] {
-			return fmt.Errorf("the plan has two steps of id %q", step.ID)
+			return fmt.Errorf("step id %q of the plan is empty or used twice", step.ID)
 		}
 		done[step.ID] = false
 	}
@@ -29,14 +29,14 @@ func checkPlan(plan journal.Plan) error {
 			left--
 		}
 		if !progress {
-			return fmt.Errorf("%d steps of the plan wait for one another or for steps that do not exist", left)
+			return fmt.Errorf("%d steps of the plan wait for each other or for steps that do not exist", left)
 		}
 	}
 	return nil
 }
 
-// checkUndo reports what would keep a plan from being taken back. The order of
-// those steps is that of what they undo, so they have none of their own.
+// checkUndo returns an error if the plan could not be undone. Undo steps have no After: the order of the steps that they
+// undo decides theirs.
 func checkUndo(plan journal.Plan) error {
 	undone := make(map[string]bool)
 	for _, undo := range plan.Undo {
@@ -44,7 +44,7 @@ func checkUndo(plan journal.Plan) error {
 		_, twice := journal.Plan{Steps: plan.Steps}.Step(undo.ID)
 		switch {
 		case undo.ID == "" || twice || undone[undo.ID]:
-			return fmt.Errorf("the plan has two steps of id %q", undo.ID)
+			return fmt.Errorf("step id %q of the plan is empty or used twice", undo.ID)
 		case !planned || step.Undoes != "" || step.Irreversible || undo.Irreversible || len(undo.After) > 0:
 			return fmt.Errorf("step %q cannot undo %q", undo.ID, undo.Undoes)
 		}

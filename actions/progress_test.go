@@ -104,7 +104,7 @@ func TestWhatAnActionCostsIsAskedOfItsKindAndAPanicIsSaid(t *testing.T) {
 			t.Errorf("it costs %q", got)
 		}
 		definition.Costs = func(context.Context, journal.ActionRecord) []string { panic("oops") }
-		if got := costs(); len(got) != 1 || !strings.Contains(got[0], "cannot be told") {
+		if got := costs(); len(got) != 1 || !strings.Contains(got[0], "unknown") {
 			t.Errorf("after a panic it costs %q", got)
 		}
 	})

@@ -9,29 +9,27 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// Doubled returns a pause that was doubled so many times, up to most.
-func Doubled(pause, most time.Duration, times int) time.Duration {
-	return fsm.Doubled(pause, most, times)
+// Doubled returns the pause, doubled that many times, but at most maximum.
+func Doubled(pause, maximum time.Duration, times int) time.Duration {
+	return fsm.Doubled(pause, maximum, times)
 }
 
-// Default pauses after a failed preflight: the first and the longest.
+// Default backoff after a failed preflight: the first and the longest.
 const (
 	DefaultHoldInitial = 5 * time.Second
 	DefaultHoldMax     = 30 * time.Second
 )
 
-// RetryPolicy says how long failed steps and failed preflights rest before they
-// are tried again. Zero fields take the defaults.
+// RetryPolicy is the backoff of failed steps and failed preflights. Zero fields mean the defaults.
 type RetryPolicy struct {
-	// Initial is the rest after the first failure of a step (1 s). It grows by
-	// Factor (2) up to Max (2 m), give or take Jitter (0.2).
+	// Initial is the backoff after the first failure of a step (1 s). It grows by Factor (2) up to Max (2 m), plus or
+	// minus Jitter (0.2).
 	Initial, Max time.Duration
 	Factor       float64
 	Jitter       float64
 	// Budget is how many failures of one step stall the action (10).
 	Budget int
-	// HoldInitial is the rest after a preflight first failed. It grows by
-	// Factor up to HoldMax, give or take Jitter.
+	// HoldInitial is the backoff after a preflight first failed. It grows by Factor up to HoldMax, plus or minus Jitter.
 	HoldInitial, HoldMax time.Duration
 	// StalledMax is the longest backoff of a stalled action with [Definition.RetriesStalled]; 6 h by
 	// default. The backoff grows from Max by Factor.
@@ -56,7 +54,7 @@ func (p RetryPolicy) afterFailure(n int) time.Duration {
 	return p.nth(n, p.Initial, p.Max)
 }
 
-// afterHold returns the rest after the n-th hold in a row, from 1.
+// afterHold returns the backoff after the n-th hold in a row, from 1.
 func (p RetryPolicy) afterHold(n int) time.Duration { return p.nth(n, p.HoldInitial, p.HoldMax) }
 
 func (p RetryPolicy) nth(n int, initial, maximum time.Duration) time.Duration {
@@ -64,11 +62,11 @@ func (p RetryPolicy) nth(n int, initial, maximum time.Duration) time.Duration {
 		InitialInterval: initial, MaxInterval: maximum,
 		Multiplier: p.Factor, RandomizationFactor: p.Jitter,
 	}
-	rest := b.NextBackOff()
+	interval := b.NextBackOff()
 	for i := 1; i < min(n, maxDoublings); i++ {
-		rest = b.NextBackOff()
+		interval = b.NextBackOff()
 	}
-	return rest
+	return interval
 }
 
 // maxDoublings bounds the work of computing an interval that no longer grows.

@@ -2,7 +2,7 @@ package actions
 
 import "github.com/replicatedhq/ekco/fsm"
 
-// RolloutBatches divides nodes that are known in advance into batches, in their order.
+// RolloutBatches divides a known list of nodes into batches and keeps its order.
 func RolloutBatches[T any](all []T, limit int) (batches [][]T) {
 	for done := 0; done < len(all); {
 		end := min(done+fsm.RolloutBatch(done, limit), len(all))

@@ -5,19 +5,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Mirrored is the preflight that asks, before each irreversible step, before each of
-// a plan that can be taken back and before each of a kind that is exclusive, whether an
-// EKCO that started elsewhere would know of the action.
+// Mirrored is the preflight that checks whether an EKCO on another node would know the action. It is asked before each
+// irreversible step, each step of a plan with undo steps, and each step of an exclusive kind.
 const Mirrored = "Mirrored"
 
-// SafeMode is the rule of policy that is asked before every step of every action: it
-// stops also what a person asked for.
+// SafeMode is the rule of policy that is asked before every step of every action: it also stops a person's action.
 const SafeMode = fsm.RuleSafeMode
 
-// guarded adds to the step's preflights what is asked whatever its plan lists:
-// plans that were made before it was asked are guarded as well.
+// guarded adds the preflights that are asked even if the plan does not list them: plans of older versions need them,
+// too.
 func (r *Runner) guarded(kind *Kind, record journal.ActionRecord, planned journal.PlannedStep) journal.PlannedStep {
-	guards := kind.standing(record)
+	guards := kind.policyRules(record)
 	if r.cfg.Preflights[Mirrored] != nil && kind.mustBeMirrored(record, planned) {
 		guards = append(guards, Mirrored)
 	}

@@ -11,99 +11,96 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxConcurrent bounds how many steps of one action are under way.
+// maxConcurrent bounds how many steps of one action run at the same time.
 const maxConcurrent = 16
 
-// run carries one action to its end. The goroutine that called Runner.Run owns
-// every field. What may take time runs in goroutines of its own, each of which
-// hands back one function for the owner to call; see [run.async].
+// run is one call of Runner.Run, whose goroutine, the owner, owns every field. Slow calls run in goroutines of their
+// own. Each of these returns one function, which the owner calls; see [run.async].
 //
-// The owner works in turns: take what came back, decide what comes next, put
-// all of it on disk in one append, and only then start what was decided.
+// The owner works in turns: apply the results, decide what comes next, put all of it on disk in one append, and only
+// then start it.
 type run struct {
 	*Runner
 	log    *slog.Logger
 	kind   *Kind
 	record journal.ActionRecord
 
-	// ctx is the caller's. looking ends with it, or once the action is to end
-	// early. work outlives it by the grace, for running effects and the journal.
+	// ctx is the caller's. looking is for checks; it also ends when the action ends early. work is for effects and the
+	// journal; it ends Config.Grace after ctx.
 	ctx         context.Context
 	looking     context.Context
 	stopLooking context.CancelFunc
 	work        context.Context
 	stopWork    context.CancelFunc
-	// going is work as long as the action goes on: what may be cut short ends with it.
+	// going is for interruptible effects: it ends at once when the action ends early or EKCO stops.
 	going     context.Context
 	stopGoing context.CancelFunc
 
 	results chan func()
-	// notes are what steps under way want to be on disk, noted those that this turn appends.
+	// notes are notes of running steps; noted are those that this turn appends.
 	notes    chan stepNote
 	noted    []stepNote
 	inFlight int
-	// drafts and launches are what this turn appends, and then starts.
+	// drafts are what this turn appends; launches are what it starts after that.
 	drafts   []journal.Draft
 	launches []func()
 
 	steps []*stepState
-	// undo are the steps that take others back.
+	// undo are the plan's undo steps.
 	undo   []*stepState
 	byID   map[string]*stepState
 	groups map[string]*group
-	// said is what was recorded of the reasons of holds, by step.
-	said map[string]spoken
-	// found are the verdicts that have to last before they count.
+	// reasons says when the reasons of holds were last recorded, by step.
+	reasons map[string]recordedReason
+	// found are the verdicts that must last before they count.
 	found findings
-	// shared is the copy of the record that steps may read, or nil when the
-	// record has changed since.
+	// shared is the copy of the record that steps read, nil if the record has changed since.
 	shared *journal.ActionRecord
 	// unfit is why this EKCO must not touch the action, or nil.
 	unfit error
 
-	// gate is what the plan asks before anything is destroyed, gatePassed when this
-	// run last asked it and was let through.
+	// gate are the preflights of the plan's gate; gatePassed is when they last let steps of this run start.
 	gate       []string
 	gatePassed time.Time
 
-	planning attention
-	// askings are the looks under way.
-	askings []*asking
+	planning checkState
+	// pendingChecks are the running checks.
+	pendingChecks []*pendingCheck
 	// stalledSeq is the event by which this run stalled the action last, or 0.
 	stalledSeq uint64
-	// resumed is set when an earlier run planned the action, deferred once a step
-	// was held by what it may wait for; see [run.isAttended].
+	// resumed is set when an earlier run planned the action; deferred is set when a step was held by a preflight for
+	// which it may wait; see [run.isAttended].
 	resumed, deferred bool
 	cancel            bool
-	// ending is set once the action shall end before its steps are done.
+	// ending is set when the action ends before its steps are done.
 	ending *journal.ActionEnded
-	// undoing is set once what the action did is being taken back.
+	// undoing is set while the undo steps run.
 	undoing  bool
 	stopping bool
 }
 
-// attention is when to look again at something that did not go well.
-type attention struct {
+// checkState is when to check a group, a step or the planning again.
+type checkState struct {
 	busy bool
-	// again is set when a try that is under way must be followed by another.
+	// again is set when another check must follow the running one.
 	again bool
 	tries int
-	// brief counts the tries that were put off by something that often takes seconds.
+	// brief counts the checks with a [Verdict.Briefly] hold.
 	brief int
 	next  time.Time
 }
 
 func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
-	kind := r.kindOf(record)
+	kind := r.kindFor(record)
 	a := &run{
-		Runner: r, record: r.taken(record), kind: kind,
+		Runner: r, record: r.localTimes(record), kind: kind,
 		log:     r.cfg.Log.With("action", record.ID, "kind", record.Kind, "object", record.Subject.Name),
 		ctx:     ctx,
 		results: make(chan func()),
 		notes:   make(chan stepNote),
 		byID:    make(map[string]*stepState),
 		groups:  make(map[string]*group),
-		said:    make(map[string]spoken),
+		reasons: make(map[string]recordedReason),
 		found:   make(findings),
 		cancel:  record.Cancelling != nil,
 		resumed: record.Planned,
@@ -113,7 +110,7 @@ func (r *Runner) newRun(ctx context.Context, record journal.ActionRecord) *run {
 		a.takePlan()
 	}
 	for step := range record.Holds {
-		a.said[step] = spoken{at: time.Now()}
+		a.reasons[step] = recordedReason{at: time.Now()}
 	}
 	return a
 }
@@ -133,7 +130,7 @@ func unfit(record journal.ActionRecord, kind *Kind) error {
 
 func unfitPlan(record journal.ActionRecord, kind *Kind) error {
 	if err := checkPlan(record.Plan); err != nil {
-		return fmt.Errorf("the plan cannot be carried out: %w", err)
+		return fmt.Errorf("run the plan: %w", err)
 	}
 	for _, step := range slices.Concat(record.Plan.Steps, record.Plan.Undo) {
 		if _, known := kind.step(step.Does); !known && !record.Steps[step.ID].Done() {
@@ -141,16 +138,15 @@ func unfitPlan(record journal.ActionRecord, kind *Kind) error {
 		}
 		progress := record.Steps[step.ID]
 		if progress.Done() && len(progress.Outputs) == 0 && slices.Contains(kind.Needed, step.Does) && !record.Request.DryRun {
-			return fmt.Errorf("step %q is done, and what it left for later steps is missing: the mirror that the action was taken over from "+
-				"did not hold it. Start the EKCO that has the former journal, or finish by hand what the plan lists", step.ID)
+			return fmt.Errorf("step %q is done, but its outputs, which later steps need, are missing in the mirror from which EKCO took the action over. "+
+				"Start the EKCO that has the former journal, or finish the plan by hand", step.ID)
 		}
 	}
 	return nil
 }
 
-// toItsEnd takes turns until the action has ended, ctx has, or the journal
-// cannot be written. No goroutine outlives it.
-func (a *run) toItsEnd(inbox *Inbox) error {
+// runToEnd takes turns until the action ends, ctx ends, or the journal cannot be written. No goroutine outlives it.
+func (a *run) runToEnd(inbox *Inbox) error {
 	a.work, a.stopWork = context.WithCancel(context.WithoutCancel(a.ctx))
 	a.going, a.stopGoing = context.WithCancel(a.work)
 	a.looking, a.stopLooking = context.WithCancel(a.ctx)
@@ -159,7 +155,7 @@ func (a *run) toItsEnd(inbox *Inbox) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		wake := earlier(a.decide(), a.tellSlow(time.Now()))
+		wake := earlier(a.decide(), a.holdSlow(time.Now()))
 		if err := a.commit(); err != nil {
 			return err
 		}
@@ -172,13 +168,13 @@ func (a *run) toItsEnd(inbox *Inbox) error {
 		timer.Reset(untilWake(wake))
 		select {
 		case apply := <-a.results:
-			// A cancel that came first must win over the step it would let start.
-			a.hear(inbox)
+			// A cancel that came before the result must stop the step that the result would start.
+			a.readInbox(inbox)
 			a.take(apply)
 		case n := <-a.notes:
 			a.takeNote(n)
 		case <-inbox.woken():
-			a.hear(inbox)
+			a.readInbox(inbox)
 		case <-timer.C:
 		case <-stop:
 			a.stopping, stop = true, nil
@@ -190,7 +186,7 @@ func (a *run) toItsEnd(inbox *Inbox) error {
 	}
 }
 
-// idle is how long a turn waits when nothing but others can move the action.
+// idle is how long a turn waits at most when the action only waits for events of others.
 const idle = time.Hour
 
 func untilWake(wake time.Time) time.Duration {
@@ -200,18 +196,17 @@ func untilWake(wake time.Time) time.Duration {
 	return min(max(time.Until(wake), 0), idle)
 }
 
-// async runs f in a goroutine; the owner later calls what f returns.
+// async runs f in a goroutine; the owner calls the function that f returns.
 func (a *run) async(f func() func()) {
 	a.inFlight++
 	go func() { a.results <- f() }()
 }
 
-// linger is how long a turn waits for further results to share its append.
-// Steps that were started together tend to end together, and one append costs
-// more than this.
+// linger is how long a turn waits for more results to put into the same append. Steps that start together often end
+// together, and an append takes longer than this.
 const linger = 2 * time.Millisecond
 
-// take applies a result, and every other one that comes soon.
+// take applies a result, and others that arrive within linger.
 func (a *run) take(apply func()) {
 	soon := time.NewTimer(linger)
 	defer soon.Stop()
@@ -229,7 +224,7 @@ func (a *run) take(apply func()) {
 	}
 }
 
-// abandonWork waits for what is still under way and forgets its results.
+// abandonWork stops everything that is running, waits for it, and drops the results.
 func (a *run) abandonWork() {
 	a.stopWork()
 	a.stopGoing()
@@ -248,16 +243,16 @@ func (a *run) note(cause uint64, kind journal.Type, payload journal.Payload) {
 	a.fold(journal.Event{Seq: a.record.LastSeq, Time: time.Now(), Actor: a.cfg.Actor}, payload)
 }
 
-// fold brings the record up to an event. The journal may hold events that make no
-// sense, which the loop reports; the run writes none.
+// fold folds an event into the record. The run writes no event that does not fit; if the journal has one, the loop
+// reports it.
 func (a *run) fold(event journal.Event, payload journal.Payload) {
 	if err := a.record.Fold(event, payload); err != nil {
-		a.log.Debug("an event makes no sense", "error", err)
+		a.log.Debug("an event does not fit the action's record", "error", err)
 	}
 	a.shared = nil
 }
 
-// commit puts the turn's events on disk, then starts what they announce.
+// commit puts the turn's events on disk, then runs its launches.
 func (a *run) commit() error {
 	if len(a.drafts) > 0 {
 		events, err := a.cfg.Store.Append(a.work, a.drafts...)
@@ -288,8 +283,7 @@ func (a *run) committed(payload journal.Payload, seq uint64) {
 	a.logEvent(payload)
 }
 
-// cannotWrite names the error that ends the run. When the grace ran out while
-// appending, the reason is that somebody asked to stop.
+// cannotWrite returns the error that ends the run. If the grace period ended during the append, that is ctx's error.
 func (a *run) cannotWrite(err error) error {
 	if a.stopping && a.work.Err() != nil {
 		return a.ctx.Err()

@@ -9,38 +9,34 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Config is what a [Runner] is made of.
+// Config configures a [Runner].
 type Config struct {
 	Store journal.Store
 	Log   *slog.Logger
-	// Kinds are what it can do.
+	// Kinds are the kinds of action that it can run.
 	Kinds []Kind
-	// Preflights by the name that plans use. A step that lists a preflight which
-	// neither its kind nor this map has is held.
-	// [SafeMode] and the Rules of a kind are asked before every step as well, whatever
-	// their plans list. So is [Mirrored], unless it is missing here, before every
-	// irreversible one.
+	// Preflights by the name that plans use. A step is held if it lists a preflight that neither its kind nor this map
+	// has. [SafeMode] and the Rules of a kind are also asked before every step, even if its plan does not list them;
+	// [Mirrored] too, if it is in this map, before every irreversible step.
 	Preflights map[string]Preflight
-	// Watcher is told what steps report; nil for nobody.
+	// Watcher receives what steps report; it may be nil.
 	Watcher Watcher
-	// Domains lets steps of different actions take turns; nil where there is only one
-	// action at a time.
+	// Domains lets steps of different actions take turns; nil if there is only one action at a time.
 	Domains Domains
 	Retry   RetryPolicy
-	// Grace is how long a running effect may go on after Run was told to stop;
-	// 0 means 8 s. A step that only waits for its proof gets none.
+	// Grace is how long a running effect may continue after ctx ended; 0 means 8 s. A step that only waits for its proof
+	// ends at once.
 	Grace time.Duration
-	// Actor is named in the events; "" means "operator".
+	// Actor is the actor of the events; "" means "operator".
 	Actor string
-	// Now reads the clock that the journal's times are by; nil means time.Now.
+	// Now returns the time by the journal's clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// actorOperator is the actor of what EKCO decides by itself.
+// actorOperator is the actor of EKCO's own decisions.
 const actorOperator = "operator"
 
-// Runner runs actions. It is safe for concurrent use, and keeps nothing
-// between two calls: everything is in the journal.
+// Runner runs actions. It is safe for concurrent use and keeps no state between calls: the journal has all of it.
 type Runner struct {
 	cfg   Config
 	kinds map[journal.ActionKind]*Kind
@@ -61,8 +57,8 @@ func NewRunner(cfg Config) *Runner {
 	return &Runner{cfg: cfg, kinds: kinds}
 }
 
-// kindOf returns what is done for the action, nil if this EKCO does not know its kind.
-func (r *Runner) kindOf(record journal.ActionRecord) *Kind {
+// kindFor returns the action's kind, with the definition for its subject; nil if this EKCO does not know it.
+func (r *Runner) kindFor(record journal.ActionRecord) *Kind {
 	kind := r.kinds[record.Kind]
 	if kind == nil || kind.For == nil {
 		return kind
@@ -72,41 +68,38 @@ func (r *Runner) kindOf(record journal.ActionRecord) *Kind {
 	return &of
 }
 
-// Run runs an action, or resumes one, and returns nil when action.ended is on
-// disk. At most one Run per action may be under way.
+// Run runs or resumes an action, and returns nil when action.ended is on disk. At most one Run per action may be active.
 //
-// When ctx ends, running effects get [Config.Grace] to finish; steps that do not,
-// and those that only wait for their proof, are left open in the journal, and
-// ctx's error is returned. When the journal cannot be written, nothing more is
-// started and the error, which wraps [journal.ErrUnwritable], is returned. In
-// both cases a later Run with the newly folded record takes up the action where
-// it was.
+// When ctx ends, running effects get [Config.Grace] to finish. Steps that do not finish, or only wait for their proof,
+// stay open in the journal, and Run returns ctx's error. If the journal cannot be written, Run starts nothing more and
+// returns the error, which wraps [journal.ErrUnwritable]. In both cases a later Run with the newly folded record
+// continues the action.
 //
-// What others append to the action after the record was folded is to be told in the
-// inbox, which may be nil.
+// The caller must pass to the inbox, which may be nil, the events of the action that others append after the record was
+// folded.
 func (r *Runner) Run(ctx context.Context, record journal.ActionRecord, inbox *Inbox) error {
 	if record.Ended != nil {
 		return nil
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	return r.newRun(WithLife(ctx), record).toItsEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
+	return r.newRun(WithLife(ctx), record).runToEnd(inbox) //nolint:contextcheck // a run has three contexts, which end at different times
 }
 
 // lifeKey is the key of a run's own context.
 type lifeKey struct{}
 
-// WithLife makes a context the [Life] of those that are made of it.
+// WithLife returns a context that is the [Life] of all contexts derived from it.
 func WithLife(ctx context.Context) context.Context { return context.WithValue(ctx, lifeKey{}, ctx) }
 
-// Life returns the context of the run that a step or a preflight belongs to, nil outside of one. What goes on between
-// the steps of an action ends with it.
+// Life returns the context of the run to which a step or preflight belongs, nil outside of a run. It is for work that
+// continues between the steps of an action.
 func Life(ctx context.Context) context.Context {
 	life, _ := ctx.Value(lifeKey{}).(context.Context)
 	return life
 }
 
-// preflight finds a check by name.
+// preflight finds a preflight by name.
 func (r *Runner) preflight(kind *Kind, name string) (Preflight, bool) {
 	if p, ok := kind.Preflights[name]; ok {
 		return p, true

@@ -12,36 +12,33 @@ type stepState struct {
 	planned journal.PlannedStep
 	code    StepDef
 	group   *group
-	// busy is set while the step is looked at or under way.
+	// busy is set while the step is being checked or running.
 	busy bool
 	// exhausted is set when the budget is spent.
 	exhausted bool
-	// next is when a step that failed is tried again, waits when one of which all that
-	// is left has to wait is looked at again.
+	// next is when a failed step is tried again. waits is when a step whose remaining work has to wait is checked again.
 	next  time.Time
-	waits attention
-	// waited is how many attempts in a row had to wait though the look before them saw
-	// something to do.
+	waits checkState
+	// waited counts the attempts in a row that had to wait although the check before them saw something to do.
 	waited int
-	// attempt is the number of the last attempt, startedSeq the event that
-	// started it, which is the cause of what follows.
+	// attempt is the number of the last attempt. startedSeq is the event that started it, the cause of the events that
+	// follow.
 	attempt    int
 	startedSeq uint64
 }
 
-// group is the steps that share one list of preflights, and what they may change. They
-// are looked at together and, when a preflight holds, wait together.
+// group is the steps that have the same preflights and domains. They are checked together and, if a preflight holds,
+// wait together.
 type group struct {
-	attention
-	// changes is set when its steps change something, irreversible when that cannot
-	// be undone.
+	checkState
+	// changes is set when its steps change something; irreversible is set when that cannot be undone.
 	changes, irreversible bool
 	// mustFinish is set when each of its steps has a [StepDef.MustFinish], or undoes one that has.
 	mustFinish bool
 	// heldStep is the step under which the group's hold is recorded, or empty.
 	heldStep string
-	// domains are what each of its steps takes; claimed is the step under which they
-	// were asked for, or empty, waitsFrom since when that has to wait.
+	// domains are those that each of its steps takes. claimed is the step that claims them, or empty; waitsFrom is since
+	// when it waits for them.
 	domains   []string
 	claimed   string
 	waitsFrom time.Time
@@ -49,23 +46,23 @@ type group struct {
 
 // takePlan makes the run's view of the record's plan.
 func (a *run) takePlan() {
-	a.gate = gateOf(a.record.Plan)
+	a.gate = gatePreflights(a.record.Plan)
 	for _, planned := range a.record.Plan.Steps {
-		a.steps = append(a.steps, a.stepOf(planned, a.kind.changes(planned)))
+		a.steps = append(a.steps, a.newStepState(planned, a.kind.changes(planned)))
 	}
 	for _, planned := range a.record.Plan.Undo {
-		// The gate is about what begins, not about the way back.
-		a.undo = append(a.undo, a.stepOf(planned, false))
+		// The gate is for the plan's steps, not for undoing them.
+		a.undo = append(a.undo, a.newStepState(planned, false))
 	}
 }
 
-// stepOf makes the run's view of a step.
-func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
+// newStepState makes the run's view of a step.
+func (a *run) newStepState(planned journal.PlannedStep, changes bool) *stepState {
 	planned = a.guarded(a.kind, a.record, planned)
 	code, _ := a.kind.step(planned.Does)
 	progress := a.record.Steps[planned.ID]
 	step := &stepState{
-		planned: planned, code: code, group: a.groupOf(planned, code, changes),
+		planned: planned, code: code, group: a.groupFor(planned, code, changes),
 		attempt: progress.Attempts, next: progress.NextTry,
 		exhausted: a.record.Stalled != nil && !a.kind.RetriesStalled && (startedBefore(progress) || progress.LastError != "") &&
 			!progress.Open && !progress.Done() && progress.NextTry.IsZero(),
@@ -74,9 +71,9 @@ func (a *run) stepOf(planned journal.PlannedStep, changes bool) *stepState {
 	return step
 }
 
-// groupOf returns the group of a step, which waits if the step is on record as
-// held, unless it is tried all the same.
-func (a *run) groupOf(planned journal.PlannedStep, code StepDef, changes bool) *group {
+// groupFor returns the group of a step. The group is held if the record holds the step, except with HoldNextAttempt: such
+// a step is tried again.
+func (a *run) groupFor(planned journal.PlannedStep, code StepDef, changes bool) *group {
 	mustFinish := a.mayHaveToFinish(planned, code)
 	key := fmt.Sprint(changes, mustFinish, planned.Irreversible, planned.Preflights, planned.Domains)
 	if a.groups[key] == nil {
@@ -91,14 +88,14 @@ func (a *run) groupOf(planned journal.PlannedStep, code StepDef, changes bool) *
 // progress returns the step's part of the record.
 func (a *run) progress(s *stepState) journal.StepRecord { return a.record.Steps[s.planned.ID] }
 
-// startedBefore reports whether the step's effect may have happened. A retry
-// counts attempts from 0 again, but the first start stays on record.
+// startedBefore reports whether the step's effect may have happened. A retry resets the attempts to 0, but StartedAt
+// stays.
 func startedBefore(progress journal.StepRecord) bool {
 	return progress.Attempts > 0 || !progress.StartedAt.IsZero()
 }
 
-// ready reports whether the step may start as far as other steps and its own
-// past are concerned, time aside.
+// ready reports whether the step may start after its backoff: it is not busy, exhausted or done, and the steps before it
+// are done.
 func (a *run) ready(s *stepState) bool {
 	if s.busy || s.exhausted || a.progress(s).Done() {
 		return false
@@ -130,8 +127,8 @@ func (a *run) busySteps() int {
 	return busy
 }
 
-// contextOf returns what the step may know now.
-func (a *run) contextOf(planned journal.PlannedStep) StepContext {
+// contextFor returns the step's view of the action as it is now.
+func (a *run) contextFor(planned journal.PlannedStep) StepContext {
 	if a.shared == nil {
 		shared := snapshot(a.record)
 		a.shared = &shared

@@ -9,9 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// wayBack returns the steps that are to be run, newest first, before an action
-// that ends early has ended.
-func (a *run) wayBack() (left []*stepState) {
+// undoSteps returns the undo steps, newest first, that must still run before an action that ends early has ended.
+func (a *run) undoSteps() (left []*stepState) {
 	for _, planned := range a.record.ToUndo() {
 		if s := a.byID[planned.ID]; !a.progress(s).Done() {
 			left = append(left, s)
@@ -20,13 +19,12 @@ func (a *run) wayBack() (left []*stepState) {
 	return left
 }
 
-// windUp ends an action early. What was under way has finished first, and then
-// what was begun is taken back, one step after the other.
+// windUp ends an action early: it waits for the running steps, then runs the undo steps one after the other.
 func (a *run) windUp() (wake time.Time) {
 	if a.inFlight > 0 && !a.undoing {
 		return time.Time{}
 	}
-	left := a.wayBack()
+	left := a.undoSteps()
 	if len(left) == 0 {
 		if a.inFlight == 0 {
 			a.note(a.record.LastSeq, journal.TypeActionEnded, a.endedEarly())
@@ -39,21 +37,21 @@ func (a *run) windUp() (wake time.Time) {
 	return a.startDue(time.Now(), left[:1])
 }
 
-// beginUndo puts on record that the action turns back, if it is not yet: the next
-// start must not go on with it.
+// beginUndo begins to undo the action. It records that, unless the record has it already: EKCO must not continue the
+// action after a restart.
 func (a *run) beginUndo() {
 	a.undoing = true
 	a.looking, a.stopLooking = context.WithCancel(a.ctx)
 	clear(a.groups)
 	for _, s := range a.undo {
-		s.group = a.groupOf(s.planned, s.code, false)
+		s.group = a.groupFor(s.planned, s.code, false)
 	}
 	if a.record.Cancelling == nil {
 		a.note(a.record.LastSeq, journal.TypeActionCancelling, &journal.ActionCancelling{Reason: a.ending.Reason})
 	}
 }
 
-// endedEarly adds to the end what was not taken back, and why.
+// endedEarly returns the end of the action, with what was not undone, and why.
 func (a *run) endedEarly() *journal.ActionEnded {
 	ended := *a.ending
 	reasons := slices.DeleteFunc([]string{ended.Reason, a.leftAlone(a.undo)}, func(reason string) bool { return reason == "" })

@@ -7,11 +7,10 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// UnrecordedError is what an action has come to that could not be written down.
-// The next run of the action finds it out again.
+// UnrecordedError is the error of a run that could not write the journal. The next run verifies again what happened.
 type UnrecordedError struct {
 	Action string
-	// What has happened all the same, for people; empty if nothing has.
+	// What has happened and is not recorded, for people; empty if nothing has.
 	What string
 	// Err says why the journal could not be written.
 	Err error
@@ -20,16 +19,15 @@ type UnrecordedError struct {
 func (e *UnrecordedError) Error() string {
 	what := e.What
 	if what == "" {
-		what = "what comes next"
+		what = "the next events"
 	}
-	return fmt.Sprintf("action %s: write down %s: %v", e.Action, what, e.Err)
+	return fmt.Sprintf("action %s: record in the journal: %s: %v", e.Action, what, e.Err)
 }
 
 // Unwrap returns why the journal could not be written.
 func (e *UnrecordedError) Unwrap() error { return e.Err }
 
-// happened says what of the drafts has happened although they are not on disk.
-// What they announce has not begun.
+// happened lists the results in drafts that are not on disk. Steps whose start is among the drafts have not begun.
 func happened(drafts []journal.Draft) string {
 	var what []string
 	for _, draft := range drafts {

@@ -6,16 +6,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// mustFinish reports whether a step of the batch was interrupted where it must not stay, or takes
-// back one that was.
+// mustFinish reports whether a step of the batch was interrupted where it must not stop, see [StepDef.MustFinish], or
+// undoes such a step.
 func (a *run) mustFinish(g *group, batch []*stepState) bool {
 	return g.mustFinish && !a.record.Request.DryRun && slices.ContainsFunc(batch, func(s *stepState) bool {
 		of := a.affects(s)
-		return of.code.MustFinish != nil && startedBefore(a.progress(of)) && of.code.MustFinish(a.contextOf(of.planned))
+		return of.code.MustFinish != nil && startedBefore(a.progress(of)) && of.code.MustFinish(a.contextFor(of.planned))
 	})
 }
 
-// affects returns the step that a step takes back, or else the step itself.
+// affects returns the step that a step undoes, or else the step itself.
 func (a *run) affects(s *stepState) *stepState {
 	if undone := a.byID[s.planned.Undoes]; undone != nil {
 		return undone
@@ -31,10 +31,9 @@ func (a *run) mayHaveToFinish(planned journal.PlannedStep, code StepDef) bool {
 	return code.MustFinish != nil
 }
 
-// mustTurnBack reports whether a step was given up where it must not stay, and what it did
-// can be taken back: then the action does not stall, which would leave it there until somebody
-// comes.
-func (a *run) mustTurnBack(s *stepState) bool {
+// mustUndo reports whether a step that failed too often was interrupted where it must not stop, and can be undone. The
+// action then does not stall, which would leave it there until a person retries it.
+func (a *run) mustUndo(s *stepState) bool {
 	return a.ending == nil && a.mustFinish(s.group, []*stepState{s}) &&
-		slices.ContainsFunc(a.record.ToUndo(), func(back journal.PlannedStep) bool { return back.Undoes == s.planned.ID })
+		slices.ContainsFunc(a.record.ToUndo(), func(undo journal.PlannedStep) bool { return undo.Undoes == s.planned.ID })
 }

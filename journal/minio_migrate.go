@@ -8,7 +8,8 @@ const ActionMigrateMinio ActionKind = "migrate-minio"
 // Its steps: a search for objects below others; buckets, settings, users and policies; the objects, while the
 // standalone MinIO serves; the changes since, and a comparison of everything; the switch; the wait until the highly
 // available MinIO has served long enough; a comparison of what it lacks, if another client pointed the Service to it;
-// another search for objects below others; and the deletion of the standalone MinIO.
+// another search for objects below others; another comparison, if the standalone MinIO has changed since the switch; and
+// the deletion of the standalone MinIO.
 const (
 	StepCompareMinio          = "compare"
 	StepPrepareMinio          = "prepare"
@@ -17,6 +18,7 @@ const (
 	StepCutOverMinio          = "cut-over"
 	StepAwaitServedMinio      = "await-served"
 	StepLookBelowAgainMinio   = "look-below-again"
+	StepCompareAgainMinio     = "compare-again"
 	StepDeleteMinioDeployment = "delete-deployment"
 	StepDeleteSingleClaim     = "delete-claim"
 )

@@ -1,9 +1,7 @@
-// Package actionstest is what tests of actions share: a journal and a clock that
-// runs at once, in which actions run, are stopped and go on; preflights that answer
-// as they are told; and the crash matrix.
+// Package actionstest has the helpers for tests of actions: a journal with a fake clock, in which actions run, stop and
+// continue; preflights with set answers; and the crash matrix.
 //
-// A capability has its crash matrix when it says how its world begins and what it
-// has come to:
+// For its crash matrix, a capability defines how its world begins and how to describe the outcome:
 //
 //	func scene(w *actionstest.World) actionstest.Stage {
 //		lamps := lampsim.New()

@@ -44,7 +44,8 @@ func (s Scene) heldWithoutOutputs(t *testing.T) []string {
 	})
 }
 
-// elsewhere kills the process at each of the points, and has another go on with what loses makes of the mirror.
+// elsewhere kills the process at each of the points. Another process then continues with the mirror, after loses has
+// changed it.
 func (s Scene) elsewhere(t *testing.T, want string, points int, chosen []int, loses func(*mirror.Content)) (problems []string) {
 	for _, at := range chosen {
 		s.play(t, func(w *World, stage Stage) {
@@ -53,7 +54,7 @@ func (s Scene) elsewhere(t *testing.T, want string, points int, chosen []int, lo
 			}
 			stage.liveMirrored(w, at)
 			if !stage.moveElsewhere(w, loses) {
-				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it is not adopted", at, points))
+				problems = append(problems, fmt.Sprintf("killed at point %d of %d, the action is not adopted", at, points))
 				return
 			}
 			going := w.Start(stage.config(w, nil))
@@ -64,7 +65,7 @@ func (s Scene) elsewhere(t *testing.T, want string, points int, chosen []int, lo
 			}
 			going.End()
 			if got := stage.end(w); got != want {
-				problems = append(problems, fmt.Sprintf("killed at point %d of %d, it ends elsewhere as %s, want %s; %q", at, points, got, want, w.Story()))
+				problems = append(problems, fmt.Sprintf("killed at point %d of %d, the action ends elsewhere as %s, want %s; %q", at, points, got, want, w.Story()))
 			}
 		})
 	}
@@ -83,13 +84,12 @@ func (s Stage) startMirror(w *World, id string) (*mirror.Mirror, func()) {
 	return m, func() { stop(); <-ended }
 }
 
-// mirroredStore tells the mirror what has become of the open actions, as the
-// loop does after each append that it learns of.
+// mirroredStore updates the mirror after each append, as the loop does.
 type mirroredStore struct {
 	journal.Store
 	world  *World
 	mirror *mirror.Mirror
-	// turn has the mirror told in the order of the appends, as one loop does.
+	// turn keeps the updates in the order of the appends.
 	turn *sync.Mutex
 }
 
@@ -103,8 +103,7 @@ func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]j
 	return events, err
 }
 
-// liveMirrored is one incarnation that mirrors what it does, and dies at a crash
-// point.
+// liveMirrored runs one incarnation with a mirror, which dies at a crash point.
 func (s Stage) liveMirrored(w *World, at int) {
 	w.T.Helper()
 	m, stop := s.startMirror(w, "first")
@@ -120,7 +119,7 @@ func (s Stage) liveMirrored(w *World, at int) {
 		}
 		return actions.Pass()
 	})
-	// Whether a request is mirrored before its EKCO dies is chance.
+	// Otherwise chance decides whether the request is mirrored before the process dies.
 	m.Update(w.Folded().OpenActions(), kubesim.ClusterUID, journal.Carried{})
 	if err := m.Sync(ctx); err != nil {
 		w.T.Error(err)
@@ -128,8 +127,7 @@ func (s Stage) liveMirrored(w *World, at int) {
 	_ = actions.NewRunner(cfg).Run(ctx, w.Record(), nil) // dead or done
 }
 
-// moveElsewhere is an EKCO that starts on another node with an empty journal.
-// It reports whether the mirror gave it the action.
+// moveElsewhere starts an EKCO on another node with an empty journal, and reports whether it adopted the action.
 func (s Stage) moveElsewhere(w *World, loses func(*mirror.Content)) bool {
 	w.T.Helper()
 	w.Store = memory.New()
@@ -153,7 +151,7 @@ func (s Stage) moveElsewhere(w *World, loses func(*mirror.Content)) bool {
 	return len(drafts) > 0
 }
 
-// heldForOutputs reports whether the action is held and names a step that is done and whose output is missing.
+// heldForOutputs reports whether the action is held with a reason that names a done step without outputs.
 func (w *World) heldForOutputs() bool {
 	for _, record := range w.Folded().OpenActions() {
 		hold, held := record.Holds[""]

@@ -10,32 +10,29 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// Fuse kills one incarnation of the process at its n-th crash point: right before
-// or after an append or an effect. From then on every call of that incarnation
-// fails and has no effect. A nil fuse never burns.
+// Fuse kills one incarnation of the process at its n-th crash point: right before or after an append or an effect. From
+// then on, every call of that incarnation fails and has no effect. A nil fuse never kills.
 type Fuse struct {
 	at   int
 	kill context.CancelFunc
 
-	// lock is a channel of one, since the holder may wait for the bubble's time,
-	// which stands still while a goroutine waits for a mutex.
+	// lock is a channel, not a mutex: the holder may wait for the bubble's time, which stops while a goroutine waits for
+	// a mutex.
 	lock   chan struct{}
 	passed int
 	where  string
 	dead   bool
 }
 
-// NewFuse returns one that burns at that crash point, never at 0, and then calls
-// kill.
+// NewFuse returns a fuse that calls kill at that crash point; 0 means never.
 func NewFuse(at int, kill context.CancelFunc) *Fuse {
 	return &Fuse{at: at, kill: kill, lock: make(chan struct{}, 1)}
 }
 
-// Passed returns how many crash points were passed, and Where the one at which it
-// burnt.
+// Passed returns how many crash points were passed.
 func (f *Fuse) Passed() int { return f.passed }
 
-// Where names the crash point at which it burnt.
+// Where names the crash point at which the process died.
 func (f *Fuse) Where() string { return f.where }
 
 // Around runs an effect between two crash points, unless the process is dead.
@@ -67,8 +64,7 @@ func (f *Fuse) burn(where string) bool {
 	return f.dead
 }
 
-// Alive returns an error when the process is dead. It belongs before each call that
-// only reads.
+// Alive returns an error if the process is dead. Call it before each read.
 func (f *Fuse) Alive() error {
 	if f == nil {
 		return nil
@@ -81,7 +77,7 @@ func (f *Fuse) Alive() error {
 	return nil
 }
 
-// Store is the journal as the incarnation reaches it.
+// Store returns the journal with crash points around its appends.
 func (f *Fuse) Store(store journal.Store) journal.Store { return mortalStore{store, f} }
 
 type mortalStore struct {

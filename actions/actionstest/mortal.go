@@ -9,9 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Mortal returns the kinds as the incarnation runs them: each effect of a step is
-// between two crash points. Steps that make several calls need more: clients whose
-// every call goes through [Fuse.Around].
+// Mortal returns the kinds with a crash point before and after each effect of a step. Steps that make several calls also
+// need clients whose calls go through [Fuse.Around].
 func (f *Fuse) Mortal(kinds ...actions.Definition) []actions.Definition {
 	mortal := make([]actions.Definition, len(kinds))
 	for i, kind := range kinds {

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Golden compares text with the file in which it is kept, or writes that anew.
+// Golden compares text with a golden file, after writing the file if update is set.
 func Golden(t *testing.T, file, got string, update bool) {
 	t.Helper()
 	if update {
@@ -27,14 +27,13 @@ func Golden(t *testing.T, file, got string, update bool) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (- kept, + now; if it is meant: go test -run %q -update):\n%s", file, t.Name(), diff)
+		t.Errorf("%s (- file, + now; if that is intended: go test -run %q -update):\n%s", file, t.Name(), diff)
 	}
 }
 
-// Plan returns the plan of an action in words: its steps in order, each with its
-// flags, the steps it comes after, its guards in the order in which they are listed,
-// those besides that it has in every plan, and those that it has as long as it may
-// be the first to destroy something.
+// Plan describes the plan of an action: its steps in order, each with its flags, the steps before it, the preflights of
+// the plan ("guards"), the further ones that are always asked ("besides"), and those that are asked if it is the first
+// step to change something ("first").
 func (w *World) Plan(definition actions.Definition, record journal.ActionRecord) string {
 	w.T.Helper()
 	record.ID, record.Kind, record.Request.Kind = ActionID, definition.Kind, definition.Kind
@@ -87,7 +86,7 @@ func flags(kind actions.Definition, step journal.PlannedStep) []string {
 	return append(flags, "at most "+time.Duration(step.Timeout).String())
 }
 
-// shortened says policy where all of it is listed together.
+// shortened replaces the complete list of rules by "policy".
 func shortened(policy, guards []string) []string {
 	for i := range guards {
 		if i+len(policy) <= len(guards) && slices.Equal(guards[i:i+len(policy)], policy) {

@@ -15,15 +15,13 @@ func Always(verdict actions.Verdict) actions.Preflight {
 	return actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict { return verdict })
 }
 
-// Rules lists what keeps EKCO from going on by itself, besides [actions.SafeMode]. It is
-// written out here, so that a rule which is dropped from the list that is tested does
-// not leave the tests with it.
+// Rules lists the rules for automatic actions, without [actions.SafeMode]. It is written out here, so that a rule that is
+// removed from the product's list stays in the tests.
 func Rules() []string {
 	return []string{"APIUnreachable", "Settling", "Paused", "Excluded", "StormBrake", "ReadyMinimums", "OneAtATime"}
 }
 
-// Policy returns the preflights that the product's wiring supplies, all with the
-// same answer: [actions.SafeMode] and these rules.
+// Policy returns preflights with the same answer: [actions.SafeMode] and these rules.
 func Policy(verdict actions.Verdict, rules ...string) map[string]actions.Preflight {
 	preflights := map[string]actions.Preflight{actions.SafeMode: Always(verdict)}
 	for _, name := range rules {
@@ -32,14 +30,14 @@ func Policy(verdict actions.Verdict, rules ...string) map[string]actions.Preflig
 	return preflights
 }
 
-// With adds to the config's preflights, in which all of policy passes.
+// With adds preflights to the config.
 func With(cfg actions.Config, preflights map[string]actions.Preflight) actions.Config {
 	maps.Copy(cfg.Preflights, preflights)
 	return cfg
 }
 
-// Dial is a preflight whose answer can be turned, and which counts its calls. The
-// reason of its holds differs each time.
+// Dial is a preflight whose answer a test can change, and which counts its calls. The reason of its holds differs each
+// time.
 type Dial struct {
 	mu      sync.Mutex
 	verdict actions.Verdict
@@ -56,7 +54,7 @@ func (d *Dial) Turn(verdict actions.Verdict) {
 	d.verdict = verdict
 }
 
-// Called returns how often it was asked.
+// Called returns the number of calls.
 func (d *Dial) Called() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Running is a Run under way.
+// Running is a running [actions.Runner.Run].
 type Running struct {
-	// Inbox is what the Run is told by.
+	// Inbox is the inbox of the Run.
 	Inbox *actions.Inbox
 
 	t      testing.TB
@@ -29,7 +29,7 @@ func (w *World) Start(cfg actions.Config) *Running {
 	return r
 }
 
-// Ready returns a Run that has not begun, for steps that signal their own.
+// Ready returns a Run that has not begun, for steps that need it.
 func (w *World) Ready() *Running {
 	return &Running{t: w.T, Inbox: actions.NewInbox(), ended: make(chan struct{})}
 }
@@ -44,7 +44,7 @@ func (r *Running) Begin(cfg actions.Config, record journal.ActionRecord) {
 	}()
 }
 
-// Tell tells the Run of the newest event of that type, as the loop does.
+// Tell passes the newest event of that type to the Run, as the loop does.
 func (w *World) Tell(r *Running, kind journal.Type) {
 	w.T.Helper()
 	query := journal.Query{Action: ActionID, Types: []journal.Type{kind}, Reverse: true, Limit: 1}
@@ -55,10 +55,10 @@ func (w *World) Tell(r *Running, kind journal.Type) {
 		r.Inbox.Tell(event, w.decoded(event))
 		return
 	}
-	w.T.Fatalf("no %s to tell of", kind)
+	w.T.Fatalf("the journal has no %s", kind)
 }
 
-// Wait waits for the end of the Run, a day of the bubble's time at most.
+// Wait waits for the end of the Run, at most a day of the bubble's time.
 func (r *Running) Wait() error {
 	defer r.cancel()
 	select {
@@ -69,7 +69,7 @@ func (r *Running) Wait() error {
 	}
 }
 
-// End waits for the end of the action, and returns how long that took.
+// End waits for the end of the action, and returns how long it waited.
 func (r *Running) End() time.Duration {
 	r.t.Helper()
 	began := time.Now()
@@ -79,23 +79,23 @@ func (r *Running) End() time.Duration {
 	return time.Since(began)
 }
 
-// Stop has the Run stop, and does not wait for it.
+// Stop stops the Run without waiting for it.
 func (r *Running) Stop() { r.cancel() }
 
-// Halt stops the Run in the middle of its action.
+// Halt stops the Run and waits for it.
 func (r *Running) Halt() {
 	r.Stop()
 	_ = r.Wait() // it was stopped, as asked
 }
 
-// Retry has an administrator give the action a new budget.
+// Retry retries the action as an administrator does.
 func (w *World) Retry(r *Running) {
 	w.T.Helper()
 	w.Append("cli:me@here", journal.ActionRetried{}, journal.TypeActionRetried)
 	w.Tell(r, journal.TypeActionRetried)
 }
 
-// Cancel has a person cancel the action; nil where no Run is under way.
+// Cancel cancels the action as a person does. r is nil if no Run is active.
 func (w *World) Cancel(r *Running) {
 	w.T.Helper()
 	w.Append("cli:me@here", journal.ActionCancelling{Reason: "changed my mind"}, journal.TypeActionCancelling)

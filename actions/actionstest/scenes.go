@@ -14,31 +14,30 @@ import (
 	"github.com/replicatedhq/ekco/journal/crashpoints"
 )
 
-// Scene is an action whose every interruption is tried.
+// Scene is an action that the crash matrix interrupts at every point.
 type Scene struct {
-	// Set prepares what the action is about, and puts the request on disk.
+	// Set prepares the subject of the action, and puts the request on disk.
 	Set func(w *World) Stage
-	// Points is the least number of crash points that an undisturbed run has.
+	// Points is the minimum number of crash points of an undisturbed run.
 	Points int
-	// Once is set when the action cannot be asked for again, as when it is cancelled.
+	// Once is set if the action cannot be requested again, for example because it is cancelled.
 	Once bool
 }
 
-// Stage is what a scene plays on.
+// Stage is the world of a scene.
 type Stage struct {
-	// Kinds are the actions as one incarnation of the process runs them; see
-	// [Fuse.Mortal].
+	// Kinds returns the kinds of action for one incarnation of the process; see [Fuse.Mortal].
 	Kinds func(f *Fuse) []actions.Definition
-	// Outcome puts into words what the world has come to, and how often it changed.
+	// Outcome describes the state of the world, and how often it changed.
 	Outcome func() string
-	// Cluster is where the mirror is kept; nil means one that has nothing else.
+	// Cluster is the cluster with the mirror; nil means an empty one.
 	Cluster kube.API
 }
 
 // Scenes is the crash matrix of a capability: its actions, by name.
 type Scenes map[string]Scene
 
-// Run tries everything.
+// Run runs all parts of the crash matrix.
 func (s Scenes) Run(t *testing.T) {
 	t.Run("killed at any point, it ends as if it had not been", s.KilledAtAnyPoint)
 	t.Run("killed twice, it ends as if it had not been", s.KilledTwice)
@@ -54,8 +53,7 @@ func (s Scenes) KilledAtAnyPoint(t *testing.T) { s.each(t, Scene.killedAtAnyPoin
 // KilledTwice kills the first and the second process, each at up to twelve points spread over its life.
 func (s Scenes) KilledTwice(t *testing.T) { s.each(t, Scene.killedTwice) }
 
-// DoneAgain asks for the same once more after it is done, killed at any point both
-// times.
+// DoneAgain requests the action again after it is done, and kills the process at any point both times.
 func (s Scenes) DoneAgain(t *testing.T) {
 	repeated := make(Scenes)
 	for name, scene := range s {
@@ -66,15 +64,16 @@ func (s Scenes) DoneAgain(t *testing.T) {
 	repeated.each(t, Scene.doneAgain)
 }
 
-// FinishedElsewhere kills the process at any point and has another finish the
-// action, whose journal is empty but for what it adopts from the mirror.
+// FinishedElsewhere kills the process at any point. Another process with an empty journal then finishes the action from
+// the mirror.
 func (s Scenes) FinishedElsewhere(t *testing.T) { s.each(t, Scene.finishedElsewhere) }
 
-// HeldWithoutOutputs is FinishedElsewhere, from a mirror that lacks the outputs of done steps, as that of an
-// older EKCO may. It tries up to twelve points spread over the life of the process. The action ends the same, or is held for a step that it names.
+// HeldWithoutOutputs is FinishedElsewhere with a mirror that lacks the outputs of done steps, as that of an older EKCO
+// may. It tries up to twelve points spread over the life of the process. The action must end the same, or be held with
+// the name of such a step.
 func (s Scenes) HeldWithoutOutputs(t *testing.T) { s.each(t, Scene.heldWithoutOutputs) }
 
-// each reports what is wrong with each scene, side by side.
+// each tries the scenes in parallel and reports their problems.
 func (s Scenes) each(t *testing.T, try func(s Scene, t *testing.T) []string) {
 	t.Helper()
 	t.Parallel()
@@ -88,7 +87,7 @@ func (s Scenes) each(t *testing.T, try func(s Scene, t *testing.T) []string) {
 	}
 }
 
-// play sets the stage in a bubble.
+// play runs act on the scene's stage in a bubble.
 func (s Scene) play(t *testing.T, act func(w *World, stage Stage)) {
 	t.Helper()
 	InBubble(t, func(w *World) { act(w, s.Set(w)) })
@@ -111,8 +110,8 @@ func (s Scene) undisturbed(t *testing.T) (end string, points int) {
 	return end, points
 }
 
-// Live runs one incarnation from the folded journal to its end, or to its death at
-// a crash point; at 0 it lives on.
+// Live runs one incarnation from the folded journal to the end of the action, or to its death at a crash point; at 0 it
+// does not die.
 func (s Stage) Live(w *World, at int) (*Fuse, error) {
 	w.T.Helper()
 	ctx, kill := context.WithTimeout(w.T.Context(), 24*time.Hour)
@@ -123,14 +122,14 @@ func (s Stage) Live(w *World, at int) (*Fuse, error) {
 	return f, actions.NewRunner(cfg).Run(ctx, w.Record(), nil)
 }
 
-// config is that of one incarnation, whose log nobody reads.
+// config is the config of one incarnation, without a log.
 func (s Stage) config(w *World, f *Fuse) actions.Config {
 	cfg := w.Config(s.Kinds(f))
 	cfg.Log = slog.New(slog.DiscardHandler)
 	return cfg
 }
 
-// end is what the world and the action have come to.
+// end describes the final state of the world and of the action.
 func (s Stage) end(w *World) string { return s.Outcome() + ", " + w.LastLine() }
 
 func (s Scene) killedAtAnyPoint(t *testing.T) (problems []string) {
@@ -146,8 +145,7 @@ func (s Scene) killedAtAnyPoint(t *testing.T) (problems []string) {
 	return problems
 }
 
-// crashAndResume kills a first and a second incarnation, and lets a third one
-// finish. It returns how many died.
+// crashAndResume kills a first and a second incarnation, and a third one finishes the action. It returns how many died.
 func (s Stage) crashAndResume(w *World, first, second int) (died int) {
 	w.T.Helper()
 	for _, at := range []int{first, second, 0} {
@@ -170,10 +168,10 @@ func (s Stage) crashAndResume(w *World, first, second int) (died int) {
 
 func (s Scene) killedTwice(t *testing.T) (problems []string) {
 	want, points := s.undisturbed(t)
-	endsAfter := 0 // a first point whose second process was seen to end before it was killed
+	endsAfter := 0 // a first point after which the second process ended before it was killed
 	for _, at := range crashpoints.ChooseOf(t, pairs(points)) {
 		if at.first == endsAfter {
-			continue // the second process would end before this later point, too
+			continue // the second process would also end before this later point
 		}
 		s.play(t, func(w *World, stage Stage) {
 			if stage.crashAndResume(w, at.first, at.second) < 2 {
@@ -207,7 +205,7 @@ func (s Scene) doneAgain(t *testing.T) (problems []string) {
 		s.play(t, func(w *World, stage Stage) {
 			request := w.Events()[0]
 			stage.crashAndResume(w, at, 0)
-			// What was left alone the first time is not looked for again.
+			// The second action does not find again what the first one left alone.
 			before, _, _ := strings.Cut(stage.end(w), "ended done")
 			w.Request(request.Subject, *w.decoded(request).(*journal.ActionRequested))
 			stage.crashAndResume(w, at, 0)

@@ -19,5 +19,5 @@ func (s *CountingStore) Append(ctx context.Context, drafts ...journal.Draft) ([]
 	return s.Store.Append(ctx, drafts...)
 }
 
-// Appends returns how many there were.
+// Appends returns the number of appends.
 func (s *CountingStore) Appends() int64 { return s.appends.Load() }

@@ -21,7 +21,7 @@ func (w *World) Events() []journal.Event {
 	return events
 }
 
-// Story retells the action's events, one line each.
+// Story describes the action's events, one line each.
 func (w *World) Story() []string {
 	w.T.Helper()
 	var lines []string
@@ -81,7 +81,7 @@ func when(condition bool, text string) string {
 	return ""
 }
 
-// WantStory checks the whole of the story.
+// WantStory compares the whole story.
 func (w *World) WantStory(want ...string) {
 	w.T.Helper()
 	if got := w.Story(); !slices.Equal(got, want) {
@@ -115,8 +115,8 @@ func (w *World) Count(prefix string) int {
 	return n
 }
 
-// MustBeStarted fails the test when a step is not open on disk. It belongs before
-// each effect: none happens without a record.
+// MustBeStarted fails the test if a step is not open on disk. Call it before each effect: the journal must have its
+// start.
 func (w *World) MustBeStarted(step string) {
 	w.T.Helper()
 	if !w.open(step) {
@@ -124,8 +124,7 @@ func (w *World) MustBeStarted(step string) {
 	}
 }
 
-// open reports whether the last that the journal says about a step is that it was
-// started.
+// open reports whether the step's last event in the journal is its start.
 func (w *World) open(step string) bool {
 	w.T.Helper()
 	ofSteps := []journal.Type{journal.TypeStepStarted, journal.TypeStepDone, journal.TypeStepFailed}

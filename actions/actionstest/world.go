@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/memory"
 )
 
-// ActionID is the id of the action that a test is about.
+// ActionID is the id of the tested action.
 const ActionID = "a-1"
 
 // World is the journal of one action, which outlives the runners in a test.
@@ -23,16 +23,14 @@ type World struct {
 	Store *memory.Store
 	// BeforeRequest, when set, is called before each request.
 	BeforeRequest func()
-	// Terms are those of the kinds, as [fsm.Standing] has them. A kind without any obeys
-	// [Rules].
+	// Terms are the terms of the kinds, as in [fsm.Standing]. A kind without terms obeys [Rules].
 	Terms map[journal.ActionKind]fsm.Terms
 
 	logMu  sync.Mutex
 	logged strings.Builder
 }
 
-// NewWorld returns a world with a new journal. It is made in a bubble of
-// [testing/synctest].
+// NewWorld returns a world with a new journal. Call it in a bubble of [testing/synctest].
 func NewWorld(t *testing.T) *World { return &World{T: t, Store: memory.New()} }
 
 // InBubble runs a test, or a part of one, with a fake clock.
@@ -44,7 +42,7 @@ func InBubble(t *testing.T, test func(w *World)) {
 	})
 }
 
-// Pass lets the bubble's time go on until everything has reacted to it.
+// Pass advances the bubble's time, and waits until everything has reacted to it.
 func (*World) Pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -64,7 +62,7 @@ func (w *World) Logged() string {
 	return w.logged.String()
 }
 
-// Config is that of a runner of these kinds. All of policy passes.
+// Config returns the config of a runner for these kinds. All rules of policy pass.
 func (w *World) Config(definitions []actions.Definition) actions.Config {
 	rules, kinds := Rules(), make([]actions.Kind, 0, len(definitions))
 	for _, definition := range definitions {
@@ -115,7 +113,7 @@ func (w *World) Occupied() map[string]string {
 	return fsm.Occupied(&record, time.Now())
 }
 
-// Record folds the open action from the journal, as a start does.
+// Record folds the open action from the journal, as EKCO does at its start.
 func (w *World) Record() journal.ActionRecord {
 	w.T.Helper()
 	for _, record := range w.Folded().OpenActions() {

@@ -22,9 +22,9 @@ const (
 	approveTimeout = 30 * time.Second
 )
 
-// Right before its approval a request is judged again, by facts that are at most maxFactsAge old: so many approvals
-// at the same time share one read. The API server must have the approval within maxVerdictAge; otherwise the request
-// is judged again.
+// Right before the approval, EKCO judges a request again by facts that are at most maxFactsAge old, so that many
+// approvals at the same time share one read. The approval must reach the API server within maxVerdictAge; otherwise EKCO
+// judges the request again.
 const (
 	maxFactsAge   = 2 * time.Second
 	maxVerdictAge = 3 * time.Second
@@ -54,7 +54,7 @@ func New(api csr.API, judge Judge) actions.Definition {
 
 // facts are what the plan captures.
 type facts struct {
-	// Fingerprint is that of the request that was judged.
+	// Fingerprint is the fingerprint of the judged request.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -121,7 +121,7 @@ func unread(err error) actions.Verdict {
 	return actions.Hold("cannot check the request again: " + err.Error()).About("unread " + actions.KeyOf(err))
 }
 
-// pending reads a request that nobody has denied, or says why there is none.
+// pending reads a request, or returns why it can no longer be approved.
 func pending(ctx context.Context, api csr.API, subject journal.Subject) (live csr.Request, gone string, err error) {
 	live, err = api.Read(ctx, subject.Name)
 	switch {
@@ -130,7 +130,7 @@ func pending(ctx context.Context, api csr.API, subject journal.Subject) (live cs
 	case err != nil:
 		return live, "", err
 	case live.UID != subject.UID:
-		return live, "the request was deleted, and another has its name", nil
+		return live, "the request was deleted, and a new one has its name", nil
 	case live.Decision == csr.Denied || live.Decision == csr.Failed:
 		return live, "the request is " + string(live.Decision), nil
 	}

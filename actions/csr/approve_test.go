@@ -144,7 +144,7 @@ func TestWhatIsReadLiveDecides(t *testing.T) {
 		ends   string
 	}{
 		"deleted":           {func(w *world) { w.cluster.Remove("csr-1") }, "the request was deleted"},
-		"replaced":          {func(w *world) { o := csrsim.Asks("csr-1", "w1", "w1"); o.UID = "another"; w.cluster.Put(o) }, "the request was deleted, and another has its name"},
+		"replaced":          {func(w *world) { o := csrsim.Asks("csr-1", "w1", "w1"); o.UID = "another"; w.cluster.Put(o) }, "the request was deleted, and a new one has its name"},
 		"denied":            {func(w *world) { w.cluster.Decide("csr-1", certificatesv1.CertificateDenied) }, "the request is denied"},
 		"another content":   {func(w *world) { w.cluster.Put(csrsim.Asks("csr-1", "w1", "w1")) }, "the request differs from the one that EKCO checked"},
 		"an address moved":  {func(w *world) { w.cluster.SetNode("w1", "w1") }, "it asks for 10.0.0.1, which is not among the addresses of Node w1 (w1)"},

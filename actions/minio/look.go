@@ -17,49 +17,48 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// copies knows whether each replica's drive has its part of all objects. That no server speaks
-// of restoring any more is no proof of it: one whose list of buckets or objects is cut short
-// says that it has restored all. So they are all looked at.
+// copies checks that each replica's drive has its part of all objects. That no server reports a restore is no proof: a
+// server that reads only a part of its list of buckets or objects reports that it has restored all. So EKCO checks all
+// objects.
 type copies struct {
 	api     minio.API
 	healers minio.Healers
-	// settle is how long MinIO must restore no data before all data is checked.
+	// settle is how long MinIO must restore no data before EKCO checks all data.
 	settle time.Duration
 
 	mu sync.Mutex
-	// last is what the last look found.
+	// last is the result of the last check.
 	last journal.MinioLooked
 }
 
 const (
-	// lookTimeout bounds a look at any number of objects.
+	// lookTimeout bounds a check of any number of objects.
 	lookTimeout = 24 * time.Hour
-	// lookedWithin is how old a look may be for a replica that runs to be taken away.
-	lookedWithin = 30 * time.Minute
-	// knownFor is how long a look that found nothing lacking serves the next move, too.
-	knownFor = 10 * time.Minute
-	// lookRestMost is the longest pause after a look that found data missing. The first pause
-	// is the settle time; each further one is twice as long.
-	lookRestMost = 30 * time.Minute
-	// turnAfter is after how many looks in vain, which is some minutes, another server is
-	// asked to look. One that makes a pass already does not end it before somebody takes what
-	// it found, or a day has passed; who began it may be gone, and may have been an EKCO that
-	// was killed before it could note that.
-	turnAfter = 3
+	// maxLookAge is the maximum age of a check on which the removal of a running replica may rely.
+	maxLookAge = 30 * time.Minute
+	// lookReusable is how long a check that found nothing missing also counts for the next move.
+	lookReusable = 10 * time.Minute
+	// maxLookPause is the longest pause after a check that found data missing. The first pause is the settle time; each
+	// further one is twice as long.
+	maxLookPause = 30 * time.Minute
+	// looksPerServer is the number of failed checks, which take some minutes, after which another server makes the check. A
+	// server that already makes a pass ends it only when its results are read, or after a day. The EKCO that began the
+	// pass may have been killed before it could record that.
+	looksPerServer = 3
 )
 
-// proven reads what a step that looks has found.
+// proven reads the result of a step that checks.
 func proven(step actions.StepContext) (actions.Proof, error) {
 	found, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
 	return actions.Proof{
-		Done: !found.At.IsZero(), Missing: "all data is not known to be on all drives of MinIO",
+		Done: !found.At.IsZero(), Missing: "EKCO has not verified that all drives of MinIO have all data",
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
 
-// look looks whether all drives have all objects. What it finds wrong is waited for: it is no
-// failure, and the preflights hold it for its reason until it is looked again.
-func (c *copies) look(ctx context.Context, step actions.StepContext, besides string) (json.RawMessage, error) {
+// look checks that all drives have all objects. Missing data is not a failure: the preflights hold the step for that
+// reason until the next check.
+func (c *copies) look(ctx context.Context, step actions.StepContext, except string) (json.RawMessage, error) {
 	before, err := outputOf[journal.MinioLooked](step.Action, step.Planned.ID)
 	if err != nil {
 		return nil, err
@@ -68,13 +67,13 @@ func (c *copies) look(ctx context.Context, step actions.StepContext, besides str
 		return json.Marshal(known)
 	}
 	n := &passNoter{ctx: ctx, step: step, noted: time.Now(), now: journal.MinioLooked{Pass: before.Pass, Replica: before.Replica, Tries: before.Tries}}
-	found, err := c.pass(ctx, n, besides)
+	found, err := c.pass(ctx, n, except)
 	if err == nil {
 		c.remember(found)
 		return json.Marshal(found)
 	}
 	if ctx.Err() != nil {
-		return nil, err // what is noted names the pass that goes on
+		return nil, err // the record names the pass, which continues
 	}
 	left := n.now
 	left.Lacks, left.Key, left.Since, left.Tries = err.Error(), keyOr(err, "unread"), time.Now().UTC(), left.Tries+1
@@ -82,9 +81,8 @@ func (c *copies) look(ctx context.Context, step actions.StepContext, besides str
 	return nil, errors.Join(&actions.UnfinishedError{Left: err.Error(), Waits: true, Outputs: outputs}, marshalErr)
 }
 
-// pass has MinIO look at all objects, by another server than the one that is besides the
-// others: what that lists of its own drive is what is in doubt.
-func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journal.MinioLooked, error) {
+// pass makes MinIO check all objects, on a server other than except: the list of its own drive is what is in doubt.
+func (c *copies) pass(ctx context.Context, n *passNoter, except string) (journal.MinioLooked, error) {
 	live, err := c.api.Read(ctx)
 	if err != nil {
 		return journal.MinioLooked{}, err
@@ -94,17 +92,17 @@ func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journa
 		return journal.MinioLooked{}, err
 	}
 	if len(running) < max(live.Replicas, 2) {
-		return journal.MinioLooked{}, &minio.UnprovenError{About: "running", Reason: fmt.Sprintf("%d of %d replicas run: whether all drives have all objects is looked at when all do", len(running), live.Replicas)}
+		return journal.MinioLooked{}, &minio.UnprovenError{About: "running", Reason: fmt.Sprintf("%d of %d replicas run; EKCO checks the drives when all run", len(running), live.Replicas)}
 	}
 	with, err := c.api.Credentials(ctx)
 	if err != nil {
-		return journal.MinioLooked{}, fmt.Errorf("EKCO has MinIO look whether all drives have all objects, with the credentials of Secret minio-credentials: %w", err)
+		return journal.MinioLooked{}, fmt.Errorf("check that all drives have all objects, with the credentials of Secret minio-credentials: %w", err)
 	}
 	if err := c.drain(ctx, n, running, with); err != nil {
 		return journal.MinioLooked{}, err
 	}
-	others := slices.DeleteFunc(slices.Clone(running), func(one minio.Running) bool { return one.Name == besides && len(running) > 2 })
-	first := n.now.Tries / turnAfter % len(others)
+	others := slices.DeleteFunc(slices.Clone(running), func(one minio.Running) bool { return one.Name == except && len(running) > 2 })
+	first := n.now.Tries / looksPerServer % len(others)
 	others = slices.Concat(others[first:], others[:first])
 	at, err := c.healers.Healer(others[0].Address, with)
 	if err != nil {
@@ -127,7 +125,7 @@ func (c *copies) pass(ctx context.Context, n *passNoter, besides string) (journa
 	return found, c.unchanged(ctx, found)
 }
 
-// drain has a pass come to its end that an EKCO began which was killed.
+// drain ends a pass of an EKCO that was killed.
 func (c *copies) drain(ctx context.Context, n *passNoter, running []minio.Running, with minio.Credentials) error {
 	i := slices.IndexFunc(running, func(one minio.Running) bool { return one.Name == n.now.Replica })
 	if n.now.Pass == "" || i < 0 {
@@ -149,8 +147,8 @@ func lives(running []minio.Running) map[string]string {
 	return all
 }
 
-// unchanged returns an error if a replica was started since what was found: its drive may
-// lack what was written meanwhile, or is another one.
+// unchanged returns an error if a replica was started since the check: its drive may not have what was written in
+// between, or is another drive.
 func (c *copies) unchanged(ctx context.Context, found journal.MinioLooked) error {
 	running, err := c.api.Running(ctx)
 	if err != nil {
@@ -159,22 +157,22 @@ func (c *copies) unchanged(ctx context.Context, found journal.MinioLooked) error
 	now := lives(running)
 	for _, name := range slices.Sorted(maps.Keys(found.Lives)) {
 		if now[name] != found.Lives[name] {
-			return &minio.UnprovenError{About: "started", Reason: fmt.Sprintf("%s was restarted, or ended, since it was looked whether all drives have all objects", name)}
+			return &minio.UnprovenError{About: "started", Reason: fmt.Sprintf("%s was restarted, or ended, after the check that all drives have all objects", name)}
 		}
 	}
 	if len(now) != len(found.Lives) {
-		return &minio.UnprovenError{About: "started", Reason: "another replica runs since it was looked whether all drives have all objects"}
+		return &minio.UnprovenError{About: "started", Reason: "another replica was started after the check that all drives have all objects"}
 	}
 	return nil
 }
 
-// known returns what was found a short while ago, if no replica was started since: what is
-// seen at the end of a move is what the next one begins with.
+// known returns the result of a recent check if no replica was started since: the check at the end of a move serves the
+// next one.
 func (c *copies) known(ctx context.Context) (journal.MinioLooked, bool) {
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
-	return last, within(last.At, knownFor) && c.unchanged(ctx, last) == nil
+	return last, within(last.At, lookReusable) && c.unchanged(ctx, last) == nil
 }
 
 func (c *copies) remember(found journal.MinioLooked) {
@@ -183,26 +181,26 @@ func (c *copies) remember(found journal.MinioLooked) {
 	c.last = found
 }
 
-// rests holds a step for what its last look found, until it is looked again.
-func (c *copies) rests(record journal.ActionRecord, step string) actions.Verdict {
-	return rests(record, step, c.settle)
+// pauseAfter holds a step for what its last check found, until the next check.
+func (c *copies) pauseAfter(record journal.ActionRecord, step string) actions.Verdict {
+	return pauseAfter(record, step, c.settle)
 }
 
-// rests is that with the first pause.
-func rests(record journal.ActionRecord, step string, first time.Duration) actions.Verdict {
+// pauseAfter is [copies.pauseAfter] with the first pause.
+func pauseAfter(record journal.ActionRecord, step string, first time.Duration) actions.Verdict {
 	found, err := outputOf[journal.MinioLooked](record, step)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	rest := actions.Doubled(first, lookRestMost, found.Tries-1)
-	// A retry, which forgets the attempts, looks at once.
-	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, rest) {
+	pause := actions.Doubled(first, maxLookPause, found.Tries-1)
+	// A retry resets the attempts, so it checks at once.
+	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, pause) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; it is looked again at %s", found.Lacks, words.Stamp(found.Since.Add(rest)))).About(found.Key)
+	return actions.Hold(fmt.Sprintf("%s; EKCO checks again at %s", found.Lacks, words.Stamp(found.Since.Add(pause)))).About(found.Key)
 }
 
-// passNoter notes how far a pass is.
+// passNoter records how far a pass is.
 type passNoter struct {
 	ctx   context.Context
 	step  actions.StepContext
@@ -210,8 +208,7 @@ type passNoter struct {
 	now   journal.MinioLooked
 }
 
-// began notes what the pass is known by, before anything else: while it is under way the
-// server begins no other.
+// began records the token of the pass first: the server begins no other pass before this one ends.
 func (n *passNoter) began(at, token string) error {
 	n.now.Replica, n.now.Pass, n.noted = at, token, time.Now()
 	return n.step.Note(n.ctx, n.now)
@@ -220,18 +217,18 @@ func (n *passNoter) began(at, token string) error {
 func (n *passNoter) progress(passed minio.Passed) error {
 	n.now.Items, n.now.Restored = int64(passed.Items), int64(passed.Repaired)
 	n.step.Report(actions.Progress{Done: int64(passed.Items), Unit: "objects"})
-	if time.Since(n.noted) < noteEvery {
+	if time.Since(n.noted) < noteInterval {
 		return nil
 	}
 	n.noted = time.Now()
 	return n.step.Note(n.ctx, n.now)
 }
 
-// lookThrough has MinIO look whether all it keeps is on all drives, and make it so. It changes
-// nothing but for the better, so that it can be done again at any time.
+// lookThrough makes MinIO check that all drives have all objects, and restore what is missing. It can be repeated at
+// any time.
 type lookThrough struct {
 	*copies
-	// leaves, unless it is nil, says why there need be no look, "" if there must.
+	// leaves, unless it is nil, returns why the check is skipped, "" if it is not.
 	leaves func(ctx context.Context) (string, error)
 }
 
@@ -261,7 +258,7 @@ func (s lookThrough) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return s.look(ctx, step, plan.Pod.Name)
 }
 
-// gone reports whether the MinIO that the action is about is no more.
+// gone reports whether the MinIO that the action is about no longer exists.
 func gone(ctx context.Context, api minio.API, record journal.ActionRecord) (bool, error) {
 	live, err := api.Read(ctx)
 	if errors.Is(kube.Sentinel(err), kube.ErrNotFound) {
@@ -270,31 +267,31 @@ func gone(ctx context.Context, api minio.API, record journal.ActionRecord) (bool
 	return err == nil && live.UID != record.Subject.UID, err
 }
 
-// checked judges whether a replica that runs may be taken away, by what was looked at.
+// checked judges by the last check whether a running replica may be removed.
 func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	looks := slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.ID == journal.StepLookBeforeMinio })
 	switch step := record.Steps[journal.StepLookBeforeMinio]; {
 	case record.Request.DryRun, !record.Planned:
 		return actions.Pass()
 	case record.PastNoReturn:
-		return actions.Pass() // who deletes the pod looks again where that is needed
+		return actions.Pass() // the step that deletes the pod checks again where needed
 	case !looks:
-		return actions.Abandon("an earlier EKCO planned it, which did not look whether all data is on all drives of MinIO").About("unlooked")
+		return actions.Abandon("an earlier EKCO planned it without the check that all drives have all data").About("unlooked")
 	case !step.Done():
-		return c.rests(record, journal.StepLookBeforeMinio)
+		return c.pauseAfter(record, journal.StepLookBeforeMinio)
 	}
 	found, err := outputOf[journal.MinioLooked](record, journal.StepLookBeforeMinio)
 	if err == nil {
 		err = c.unchanged(ctx, found)
 	}
 	if _, changed := errors.AsType[*minio.UnprovenError](err); changed {
-		return actions.Abandon(err.Error() + "; it begins anew").About("started")
+		return actions.Abandon(err.Error() + "; EKCO starts the move again").About("started")
 	}
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
-	case !within(found.At, lookedWithin):
-		return actions.Abandon(fmt.Sprintf("since MinIO looked whether all data is on all drives, more than %s have passed; it begins anew", lookedWithin)).About("stale")
+	case !within(found.At, maxLookAge):
+		return actions.Abandon(fmt.Sprintf("more than %s have passed since the check that all drives have all data; EKCO starts the move again", maxLookAge)).About("stale")
 	}
 	return actions.Pass()
 }

@@ -101,7 +101,7 @@ func TestAReplicaIsBackOnlyOnceNoDriveLacksAnything(t *testing.T) {
 		s.FillEarly(7)
 		s.Spoil(3)
 		r := s.start()
-		s.comes(journal.StepLookAfterMinio, MinioReplicaBack, `of 3 objects a part is lacking that MinIO could not restore: 3 on ha-minio-0 (missing); one is "data/object-0"; it is looked again at `)
+		s.comes(journal.StepLookAfterMinio, MinioReplicaBack, `MinIO could not restore a part of 3 objects: 3 on ha-minio-0 (missing); one is "data/object-0"; EKCO checks again at `)
 		s.Pass(time.Hour)
 		s.held(journal.StepLookAfterMinio, MinioReplicaBack, "of 3 objects")
 		events := len(s.Events())
@@ -128,18 +128,18 @@ func TestARunningReplicaIsTakenAwayOnlyOnceAllDrivesHaveAllObjects(t *testing.T)
 		prepare, mend func(s *store)
 		reason        string
 	}{
-		"a drive lacks some":    {func(s *store) { s.LosePart(2, 5); s.Spoil(2) }, func(s *store) { s.Spoil(0) }, "of 2 objects a part is lacking that MinIO could not restore: 2 on ha-minio-2 (missing)"},
-		"the list is cut short": {func(s *store) { s.CutPasses(4) }, func(s *store) { s.CutPasses(0) }, "MinIO did not look at 8 objects while it looked at 5 others"},
-		"another client looks":  {func(s *store) { s.BusyWithPasses(true) }, func(s *store) { s.BusyWithPasses(false) }, "another client has MinIO look after all objects"},
+		"a drive lacks some":    {func(s *store) { s.LosePart(2, 5); s.Spoil(2) }, func(s *store) { s.Spoil(0) }, "MinIO could not restore a part of 2 objects: 2 on ha-minio-2 (missing)"},
+		"the list is cut short": {func(s *store) { s.CutPasses(4) }, func(s *store) { s.CutPasses(0) }, "MinIO did not check 8 objects"},
+		"another client looks":  {func(s *store) { s.BusyWithPasses(true) }, func(s *store) { s.BusyWithPasses(false) }, "another client runs a check of all objects"},
 		"credentials":           {func(s *store) { s.DenyHealer(true) }, func(s *store) { s.DenyHealer(false) }, "does not accept the credentials of Secret minio-credentials"},
 		"no Secret": {func(s *store) { s.Remove(secret) }, func(s *store) {
 			s.Put(secret, `{"data":{"MINIO_ACCESS_KEY":"a3VybA==","MINIO_SECRET_KEY":"czNjcjN0LW9mLWJvdGg="}}`)
 		}, "with the credentials of Secret minio-credentials: "},
-		"a server forgets, always": {func(s *store) { s.BeforeAsk(s.ForgetPasses) }, func(s *store) { s.BeforeAsk(nil) }, "MinIO does not know any more"},
-		"somebody stops it":        {func(s *store) { s.BeforeAsk(s.StopPasses) }, func(s *store) { s.BeforeAsk(nil) }, "MinIO does not know any more"},
-		"answers are lost":         {func(s *store) { s.LoseAnswers(1000) }, func(s *store) { s.LoseAnswers(0) }, "whether all drives have all objects cannot be known: connection reset"},
+		"a server forgets, always": {func(s *store) { s.BeforeAsk(s.ForgetPasses) }, func(s *store) { s.BeforeAsk(nil) }, "MinIO no longer knows"},
+		"somebody stops it":        {func(s *store) { s.BeforeAsk(s.StopPasses) }, func(s *store) { s.BeforeAsk(nil) }, "MinIO no longer knows"},
+		"answers are lost":         {func(s *store) { s.LoseAnswers(1000) }, func(s *store) { s.LoseAnswers(0) }, "cannot check that all drives have all objects: connection reset"},
 		"a replica is started anew": {
-			func(s *store) { s.BeforeAsk(func() { s.restarts(3) }) }, func(s *store) { s.BeforeAsk(nil) }, "ha-minio-3 was restarted, or ended, since it was looked",
+			func(s *store) { s.BeforeAsk(func() { s.restarts(3) }) }, func(s *store) { s.BeforeAsk(nil) }, "ha-minio-3 was restarted, or ended, after the check",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestAnAnswerThatIsLostIsNoticed(t *testing.T) {
 		inCrowd(t, func(s *store) {
 			s.asking(nth, func() { s.LoseAnswers(1) })
 			r := s.start()
-			s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "an answer was lost in which MinIO said what it had looked at")
+			s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "an answer was lost")
 			r.End()
 			if s.LastLine() != "ended done" || s.Passes() != 3 {
 				t.Errorf("%s after %d passes", s.LastLine(), s.Passes())
@@ -216,7 +216,7 @@ func TestBetweenClaimAndPodItIsLookedAgainOnceAReplicaWasStarted(t *testing.T) {
 		}
 		r := s.start()
 		s.Pass(time.Hour)
-		s.held(journal.StepLookBeforeMinio, actions.HoldNextAttempt, `of 1 object a part is lacking that MinIO could not restore: 1 on ha-minio-3 (missing)`)
+		s.held(journal.StepLookBeforeMinio, actions.HoldNextAttempt, `MinIO could not restore a part of 1 object: 1 on ha-minio-3 (missing)`)
 		if len(s.took()) != 1 || s.pod(0).State != journal.MinioPodRuns {
 			t.Errorf("deleted were %q", s.took())
 		}
@@ -346,11 +346,11 @@ func TestALookThatIsOldCountsNoMore(t *testing.T) {
 		s.moves(0)
 		s.asking(1, func() { s.Silence(3, true) })
 		r := w.Start(w.Config(s.definitions()))
-		w.Pass(lookedWithin + 5*time.Minute)
+		w.Pass(maxLookAge + 5*time.Minute)
 		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "ha-minio-3: ask MinIO")
 		s.Silence(3, false)
 		r.End()
-		if len(s.took()) != 0 || !strings.Contains(s.last(), `"abandoned"`) || !strings.Contains(s.last(), "have passed; it begins anew") {
+		if len(s.took()) != 0 || !strings.Contains(s.last(), `"abandoned"`) || !strings.Contains(s.last(), "more than 30m0s have passed") {
 			t.Errorf("deleted were %q: %s", s.took(), s.last())
 		}
 	})
@@ -386,7 +386,7 @@ func TestALookThatTakesHoursCounts(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		s := installed(w)
 		s.crowded()
-		s.BeforeAsk(func() { time.Sleep(lookedWithin) })
+		s.BeforeAsk(func() { time.Sleep(maxLookAge) })
 		s.moves(0)
 		w.RunToEnd(w.Config(s.definitions()))
 		if !slices.Equal(s.took(), both) || w.LastLine() != "ended done" {

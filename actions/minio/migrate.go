@@ -12,20 +12,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Migration is what the migration of the single MinIO is told.
+// Migration are the settings of the migration of standalone MinIO.
 type Migration struct {
 	// Stores connects to both sides.
 	Stores minio.Stores
-	// CutOverLimit is how long the switch may take for few objects, from when clients
-	// cannot write any more; after three times as long the Service goes back.
+	// CutOverLimit is how long the switch of a few objects may take while clients cannot write; after three times as
+	// long the Service is switched back.
 	CutOverLimit time.Duration
-	// KeepSource is how long the highly available one must have served before the single
-	// one is deleted.
+	// KeepSource is how long the highly available MinIO must have served before standalone MinIO is deleted.
 	KeepSource time.Duration
-	// AbsentFor is how long the single one must have been away before a person may go past
-	// that: it may be restarted just now.
+	// AbsentFor is how long standalone MinIO must have been absent before a person may switch without it: it may just
+	// be restarting.
 	AbsentFor time.Duration
-	// CopyBandwidth limits the bytes of content that are copied in a second; 0 does not.
+	// CopyBandwidth limits the bytes of content that are copied per second; 0 means no limit.
 	CopyBandwidth int64
 }
 
@@ -36,17 +35,16 @@ const (
 	DefaultAbsentFor    = 5 * time.Minute
 )
 
-// perObjects is how many versions have the switch take a second longer: all of them are
-// listed on both sides.
+// perObjects is the number of versions for which the switch may take a second longer: all of them are listed on both
+// sides.
 const perObjects = 10_000
 
-// limit is how long the switch may take with so many versions, of which it is known how long
-// it took to list them.
+// limit is how long the switch may take with that many versions, which took listed to list.
 func (m Migration) limit(versions int64, listed time.Duration) time.Duration {
 	return m.CutOverLimit + max(time.Duration(versions/perObjects)*time.Second, listed)
 }
 
-// limited returns the options of a pass with the limit of its speed.
+// limited adds the bandwidth limit to the options of a pass.
 func (m Migration) limited(options replica.Options) replica.Options {
 	if m.CopyBandwidth > 0 {
 		options.Bandwidth = replica.Bandwidth(int(m.CopyBandwidth))
@@ -59,12 +57,12 @@ type migrator struct {
 	Migration
 	api     minio.API
 	changed func()
-	// trail is nil where nothing is remembered.
-	trail   *trail
-	hearing *hearing
+	// trail may be nil.
+	trail    *trail
+	listener *listener
 }
 
-// unlimited is for while clients wait: no limit of the speed makes that longer.
+// unlimited copies at full speed, for while clients wait.
 func (m *migrator) unlimited() *migrator {
 	free := *m
 	free.CopyBandwidth = 0
@@ -73,10 +71,10 @@ func (m *migrator) unlimited() *migrator {
 
 const (
 	prepareTimeout = 30 * time.Minute
-	// copyTimeout bounds an attempt, not the copy: the next one goes on where it was.
+	// copyTimeout bounds an attempt, not the copy: the next attempt continues where the last one stopped.
 	copyTimeout    = 24 * time.Hour
 	catchUpTimeout = 12 * time.Hour
-	// cutOverTimeout includes what is copied before clients are kept out.
+	// cutOverTimeout includes the copy before clients are cut off.
 	cutOverTimeout = time.Hour
 	servedTimeout  = 30 * time.Second
 )
@@ -87,20 +85,21 @@ func migrating(m *migrator) actions.Definition {
 		AskedLast: []string{MinioStillToMigrate, MinioStillServed},
 		Plan:      m.plan,
 		Needed: []string{
-			journal.StepCompareMinio, journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
+			journal.StepCompareMinio, journal.StepCompareAgainMinio, journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
 			doesLookAndDelete,
 		},
 		Steps: map[string]actions.StepDef{
 			journal.StepLookBelowMinio:        {Step: lookBelow{m.api, m.sourceDrive}, Interruptible: true},
 			journal.StepLookBelowAgainMinio:   {Step: lookBelow{m.api, m.sourceDrive}, Interruptible: true},
 			journal.StepCompareMinio:          {Step: compare{m}},
+			journal.StepCompareAgainMinio:     {Step: compareAgain{m}, Interruptible: true},
 			journal.StepPrepareMinio:          {Step: prepare{m}, Interruptible: true},
 			journal.StepCopyMinio:             {Step: copying{m}, Interruptible: true},
 			journal.StepCatchUpMinio:          {Step: catchUp{m}, Interruptible: true},
 			journal.StepCutOverMinio:          {Step: cutOver{m}, Interruptible: true, MustFinish: switchIsOpen}, // a stop or cancel switches the Service back at once
 			journal.StepCallOffMinio:          {Step: callOff{m}},
 			journal.StepAwaitServedMinio:      {Step: awaitServed{m}},
-			journal.StepDeleteMinioDeployment: {Step: deleteDeployment{m}, Atomic: true, Interruptible: true}, // of plans of before
+			journal.StepDeleteMinioDeployment: {Step: deleteDeployment{m}, Atomic: true, Interruptible: true}, // in plans of earlier EKCOs
 			doesLookAndDelete:                 {Step: deleteDeployment{m}, Atomic: true, Interruptible: true},
 			journal.StepDeleteSingleClaim:     {Step: deleteSingleClaim{m}, Atomic: true},
 		},
@@ -132,63 +131,67 @@ func (m *migrator) plan(ctx context.Context, record journal.ActionRecord) (journ
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	shall := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, HandOver: leads == journal.MinioServiceHA}
+	plan := journal.MinioMigratePlan{MinioMigrate: asked, Deployment: live.Deployment, HandOver: leads == journal.MinioServiceHA}
 	if single.Mounts {
-		shall.Claim = claim.UID // of another one nothing is copied
+		plan.Claim = claim.UID // EKCO copies nothing from another claim
 	}
-	if shall.Version != "" && shall.Version != version {
-		shall.Switched = false // while nobody looked it may have led elsewhere, and been switched again
+	if plan.Version != "" && plan.Version != version {
+		plan.Switched = false // while EKCO was away it may have selected other pods, and been switched again
 	}
-	if !shall.HandOver {
+	if !plan.HandOver {
 		if pod, serves := single.Serving(); serves {
-			shall.Pod = &journal.MinioPod{Name: pod.Name, UID: pod.UID, Node: pod.Node, State: pod.State}
+			plan.Pod = &journal.MinioPod{Name: pod.Name, UID: pod.UID, Node: pod.Node, State: pod.State}
 		}
 	}
-	facts, err := json.Marshal(shall)
-	return journal.Plan{Facts: facts, Steps: migrateSteps(shall), Undo: migrateUndo(shall)}, err
+	facts, err := json.Marshal(plan)
+	return journal.Plan{Facts: facts, Steps: migrateSteps(plan), Undo: migrateUndo(plan)}, err
 }
 
-// planned is a step of a migration, after the one before it.
+// planned returns a step whose kind is its id.
 func planned(id string, timeout time.Duration, domains []string, preflights ...string) journal.PlannedStep {
 	return journal.PlannedStep{ID: id, Does: id, Timeout: journal.Duration(timeout), Domains: domains, Preflights: preflights}
 }
 
-// doesLookAndDelete is the kind of the step that deletes the Deployment after a last look, which plans of earlier EKCOs lack.
+// doesLookAndDelete is the kind of the step that deletes the Deployment after a last check. Plans of earlier EKCOs have
+// a step without the check.
 const doesLookAndDelete = "look-and-delete"
 
 var storage = []string{journal.DomainStorage}
 
-func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) {
-	if !shall.HandOver {
-		// What takes long has no domain, so that nobody waits for it.
+func migrateSteps(plan journal.MinioMigratePlan) (steps []journal.PlannedStep) {
+	if !plan.HandOver {
+		// Long steps take no domain, so that no other action waits for them.
 		steps = []journal.PlannedStep{
 			planned(journal.StepLookBelowMinio, lookTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNothingNested),
 			planned(journal.StepPrepareMinio, prepareTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioNoBypass, MinioHealthy, MinioBothAnswer, MinioNothingForeign),
 			planned(journal.StepCopyMinio, copyTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioRoom, MinioCarriedOver),
 			planned(journal.StepCatchUpMinio, catchUpTimeout, actions.NoDomains, MinioStillToMigrate, MinioSourceRuns, MinioHealthy, MinioBothAnswer, MinioSourceCalm),
-			// What an attempt found is asked about before what each attempt needs another word for, which would hide it.
+			// Preflights that hold for what an attempt found come before those that need a new force for each attempt,
+			// which would hide them.
 			planned(journal.StepCutOverMinio, cutOverTimeout, storage, MinioStillToMigrate, MinioHealthy, MinioNoBypass, MinioSourceKept, MinioCarriedOver, MinioSuccessor, MinioTries),
 		}
 	}
 	steps = append(steps, planned(journal.StepAwaitServedMinio, servedTimeout, actions.NoDomains, MinioKeptLongEnough))
-	// EKCO's switch says nothing of a Deployment that was made since. What clients write by
-	// connections from before a switch is there until the last, so that this comes last.
-	known := shall.Switched && shall.From == shall.Deployment && (shall.Unread || shall.Fingerprint != "")
-	if shall.HandOver && !known {
+	// A switch by EKCO says nothing about a Deployment that was created later. Clients may write through connections
+	// from before a switch until the last moment, so the comparison comes last.
+	known := plan.Switched && plan.From == plan.Deployment && (plan.Unread || plan.Fingerprint != "" && plan.Target != "")
+	if plan.HandOver && !known {
 		steps = append(steps, planned(journal.StepCompareMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks))
 	}
-	// The step that deletes the Deployment looks first, which may take long. No storage is gone then: that goes with the
-	// claim. Some step must take the domain, though.
+	// The step that deletes the Deployment cannot be cancelled, so a step of its own compares before. It checks again
+	// itself, which may take long. It deletes no storage, since the claim
+	// stays, and so takes no domain. But a plan needs one step that takes the domain.
 	last := actions.NoDomains
-	if shall.Claim == "" {
+	if plan.Claim == "" {
 		last = storage
 	}
 	steps = append(steps,
 		planned(journal.StepLookBelowAgainMinio, lookTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingNested),
+		planned(journal.StepCompareAgainMinio, catchUpTimeout, actions.NoDomains, MinioStillServed, MinioNoBypass, MinioNothingLacks),
 		planned(journal.StepDeleteMinioDeployment, catchUpTimeout, last, MinioStillServed, MinioNoBypass, MinioNothingLacks),
 	)
 	steps[len(steps)-1].Does = doesLookAndDelete
-	if shall.Claim != "" {
+	if plan.Claim != "" {
 		steps = append(steps, planned(journal.StepDeleteSingleClaim, deleteTimeout, storage, MinioStillServed))
 	}
 	for i := range steps {
@@ -200,9 +203,9 @@ func migrateSteps(shall journal.MinioMigratePlan) (steps []journal.PlannedStep) 
 	return steps
 }
 
-// migrateUndo has a Service lead to the single MinIO again that a switch left disabled.
-func migrateUndo(shall journal.MinioMigratePlan) []journal.PlannedStep {
-	if shall.HandOver {
+// migrateUndo points the Service back to standalone MinIO if a switch left it disabled.
+func migrateUndo(plan journal.MinioMigratePlan) []journal.PlannedStep {
+	if plan.HandOver {
 		return nil
 	}
 	undo := planned(journal.StepCallOffMinio, pointTimeout, storage)
@@ -210,15 +213,15 @@ func migrateUndo(shall journal.MinioMigratePlan) []journal.PlannedStep {
 	return []journal.PlannedStep{undo}
 }
 
-// shallOf reads the plan's facts.
-func shallOf(record journal.ActionRecord) (shall journal.MinioMigratePlan, err error) {
-	if err := json.Unmarshal(record.Plan.Facts, &shall); err != nil {
-		return shall, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
+// planOf reads the plan's facts.
+func planOf(record journal.ActionRecord) (plan journal.MinioMigratePlan, err error) {
+	if err := json.Unmarshal(record.Plan.Facts, &plan); err != nil {
+		return plan, fmt.Errorf("read the facts of action %s: %w", record.ID, err)
 	}
-	return shall, nil
+	return plan, nil
 }
 
-// outputOf reads what a step left; nothing if it left nothing.
+// outputOf reads the outputs of a step, the zero value if it has none.
 func outputOf[V any](record journal.ActionRecord, step string) (left V, err error) {
 	if outputs := record.Steps[step].Outputs; len(outputs) > 0 {
 		if err := json.Unmarshal(outputs, &left); err != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// acting are the settings of buckets that act by themselves, as far as a record has room for
-// them: it is mirrored into a ConfigMap, beside those of other actions.
+// acting are the bucket settings that act automatically, as many as a record has room for: it is mirrored into a
+// ConfigMap, together with those of other actions.
 type acting struct {
-	of           map[string]map[string]string
-	size, untold int
+	of            map[string]map[string]string
+	size, skipped int
 }
 
-// mostActing is how many bytes of them are kept.
-const mostActing = 64 << 10
+// maxActingBytes is the maximum size in bytes of these settings.
+const maxActingBytes = 64 << 10
 
-// add keeps those of a bucket, all of them or none.
+// add keeps the settings of a bucket, all of them or none.
 func (a *acting) add(bucket string, settings s3.Settings) {
 	of := map[string]string{}
 	for name, value := range replica.ActingOf(settings) {
@@ -31,38 +31,36 @@ func (a *acting) add(bucket string, settings s3.Settings) {
 		return
 	}
 	size := sizeOf(map[string]map[string]string{bucket: of})
-	if a.size+size > mostActing {
-		a.untold++
+	if a.size+size > maxActingBytes {
+		a.skipped++
 		return
 	}
 	a.of[bucket], a.size = of, a.size+size
 }
 
-// sizeOf is how much room they take in a record, where each quote and bracket of a setting is
-// escaped.
+// sizeOf returns their size in a record, where each quote and bracket is escaped.
 func sizeOf(of map[string]map[string]string) int {
 	text, err := json.Marshal(of)
 	if err != nil {
-		return mostActing + 1
+		return maxActingBytes + 1
 	}
 	return len(text)
 }
 
-// untold says for people what a switch that cannot ask the single MinIO does not set. A record
-// without any, and be it an empty list, is of an EKCO that did not keep them.
-func untold(caught journal.MinioCaughtUp) string {
-	const settings = ", lifecycle, notification, quota, default retention and suspended versioning"
+// setByHand returns the part of a message that names the settings that a switch without standalone MinIO does not set. A
+// record without an acting list, even an empty one, is of an EKCO that did not keep them.
+func setByHand(caught journal.MinioCaughtUp) string {
+	const settings = ", you must set lifecycle, notification, quota, default retention and suspended versioning"
 	switch {
 	case caught.Acting == nil:
-		return settings + " are to be set on ha-minio by hand: what they were is not on record"
+		return settings + " on ha-minio by hand, since EKCO has no record of them"
 	case caught.Untold == 0:
 		return ""
 	}
-	return fmt.Sprintf("%s of %s, which are too long to be kept here, are to be set on ha-minio by hand", settings, words.Count(caught.Untold, "bucket"))
+	return fmt.Sprintf("%s of %s on ha-minio by hand, since they are too long to record", settings, words.Count(caught.Untold, "bucket"))
 }
 
-// settleUnread is [attempt.settle] where the single MinIO cannot be asked: it sets what that
-// had when all was the same on both sides.
+// settleUnread is [attempt.settle] without standalone MinIO: it sets what that had when both sides were last the same.
 func (a *attempt) settleUnread(ctx context.Context) error {
 	caught, err := outputOf[journal.MinioCaughtUp](a.step.Action, journal.StepCatchUpMinio)
 	if err != nil {
@@ -80,7 +78,7 @@ func (a *attempt) settleUnread(ctx context.Context) error {
 		return err
 	}
 	defer target.Close()
-	target.service.shall(journal.MinioServiceDisabled, a.state.Away)
+	target.service.expect(journal.MinioServiceDisabled, a.state.Away)
 	if err := a.switches(ctx); err != nil {
 		return err
 	}

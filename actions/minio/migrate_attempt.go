@@ -16,15 +16,15 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// attempt is one try to switch.
+// attempt is one attempt to switch.
 type attempt struct {
 	*migrator
 	step  actions.StepContext
 	state journal.MinioCutOver
-	// away is set once the Service led nowhere in this attempt.
+	// away is set once the Service selected no pods in this attempt.
 	away bool
-	// versions is how many there were at the last look while clients could write, listed how
-	// long it takes to list them.
+	// versions is the number of versions at the last pass while clients could write, listed how long it takes to list
+	// them.
 	versions int64
 	listed   time.Duration
 	// lost is what the last pass could not carry over.
@@ -48,23 +48,21 @@ func (a *attempt) outputs() (json.RawMessage, error) {
 func (a *attempt) note(ctx context.Context) error { return a.step.Note(ctx, a.state) }
 
 var (
-	// errInterrupted is what an attempt comes to that had put on record that it begins, and
-	// did not, or was taken back already.
+	// errInterrupted ends an attempt that had recorded its beginning, and did not begin or was already undone.
 	errInterrupted = errors.New("the switch was interrupted")
-	// errElsewhere is what it comes to where the Service leads to the highly available MinIO,
-	// in which something may be lacking.
-	errElsewhere = errors.New("somebody else had Service minio select ha-minio")
-	// errTouched is what it comes to where that may have been so for a while.
-	errTouched = errors.New("somebody else changed where Service minio leads")
+	// errElsewhere ends an attempt when the Service selects the highly available MinIO, which may not have all data.
+	errElsewhere = errors.New("another Kubernetes client made Service minio select ha-minio")
+	// errTouched ends an attempt when that may have been so for a while.
+	errTouched = errors.New("another Kubernetes client changed the selector of Service minio")
 )
 
-// caught is forward with a panic as its error: also then the Service goes back.
+// caught is forward with a panic as its error, so that the Service is switched back then, too.
 func (a *attempt) caught(ctx context.Context) (err error) {
 	defer actions.Catch(a.step.Log, "the switch", &err)
 	return a.forward(ctx)
 }
 
-// forward makes the switch, also one that was interrupted.
+// forward makes the switch, or continues one that was interrupted.
 func (a *attempt) forward(ctx context.Context) error {
 	leads, version, err := a.api.Leads(ctx)
 	if err != nil {
@@ -89,16 +87,16 @@ func (a *attempt) forward(ctx context.Context) error {
 			return err
 		}
 	}
-	// What an attempt before took counts too: clients have been waiting since then.
+	// The time of an interrupted attempt counts, too: clients have been waiting since then.
 	ctx, cancel := context.WithTimeout(ctx, a.bound()-time.Since(a.state.DisabledAt))
 	defer cancel()
-	// What is looked at from here on counts only as long as nobody touches the Service.
+	// From here on a check counts only as long as nobody changes the Service.
 	leads, version, err = a.api.Leads(ctx)
 	switch {
 	case err != nil:
 		return err
 	case leads != journal.MinioServiceDisabled:
-		return fmt.Errorf("somebody else has Service minio select %s", leads)
+		return fmt.Errorf("another Kubernetes client made Service minio select %s", leads)
 	case a.state.Away != "" && version != a.state.Away:
 		return errTouched
 	}
@@ -112,19 +110,19 @@ func (a *attempt) forward(ctx context.Context) error {
 	return a.endServed(ctx)
 }
 
-// bound is how long the Service may lead nowhere, however many attempts that takes.
-func (a *attempt) bound() time.Duration { return limits * a.limit(a.versions, a.listed) }
+// bound is how long the Service may select no pods, over all attempts together.
+func (a *attempt) bound() time.Duration { return limitFactor * a.limit(a.versions, a.listed) }
 
-// outageError says that the Service led nowhere for too long, or too often, to go on. That is a
-// try in vain.
+// outageError says that the Service selected no pods for too long, or too often, to continue. It counts as a failed
+// attempt.
 type outageError struct{ since time.Time }
 
 func (e outageError) Error() string {
-	return "the switch was interrupted while Service minio selected no pods, which it did since " + words.Stamp(e.since)
+	return "the switch was interrupted while Service minio selected no pods, since " + words.Stamp(e.since)
 }
 
-// resume puts on record that an attempt goes on that was interrupted while the Service led
-// nowhere. None goes on twice: what ends EKCO each time would keep clients out for good.
+// resume records that an attempt continues that was interrupted while the Service selected no pods. It does so only
+// once: a fault that kills EKCO each time would keep clients out for good.
 func (a *attempt) resume(ctx context.Context, version string) error {
 	a.away = true
 	if a.touched(ctx, journal.MinioServiceDisabled, version) {
@@ -137,22 +135,21 @@ func (a *attempt) resume(ctx context.Context, version string) error {
 	return a.note(ctx)
 }
 
-// begin catches up once more, puts on record that clients are kept out, and has the Service
-// lead nowhere.
+// begin copies the last changes, records that clients are cut off, and makes the Service select no pods.
 func (a *attempt) begin(ctx context.Context) error {
-	lack, err := a.mayBegin(ctx)
+	obstacle, err := a.mayBegin(ctx)
 	if err != nil {
 		return err
 	}
 	if err := a.unsettled(ctx); err != nil {
 		return err
 	}
-	if !lack.unreadable {
+	if !obstacle.unreadable {
 		if err := a.before(ctx); err != nil {
 			return err
 		}
 	}
-	version, err := a.ledSince(ctx)
+	version, err := a.unchangedVersion(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,7 +159,7 @@ func (a *attempt) begin(ctx context.Context) error {
 	if err := a.note(ctx); err != nil {
 		return err
 	}
-	// The last catch-up may have taken an hour: there is no outage if the migration was called off or paused meanwhile.
+	// The last copy may have taken an hour: cause no outage if the migration was cancelled or paused in between.
 	if err := a.step.CheckAgain(ctx); err != nil {
 		return err
 	}
@@ -174,9 +171,9 @@ func (a *attempt) begin(ctx context.Context) error {
 	return err
 }
 
-// ledSince returns the resource version of the Service, which must have led to the single MinIO all the time.
-func (a *attempt) ledSince(ctx context.Context) (version string, err error) {
-	led, err := ledAt(a.step.Action)
+// unchangedVersion returns the resource version of the Service, which must have selected standalone MinIO all the time.
+func (a *attempt) unchangedVersion(ctx context.Context) (version string, err error) {
+	known, err := lastSourceVersion(a.step.Action)
 	if err != nil {
 		return "", err
 	}
@@ -186,37 +183,37 @@ func (a *attempt) ledSince(ctx context.Context) (version string, err error) {
 		return "", err
 	case leads != journal.MinioServiceSingle:
 		return "", elsewhereError{leads}
-	case led != "" && !a.trail.unchanged(version, led):
+	case known != "" && !a.trail.unchanged(version, known):
 		return "", errTouched
 	}
 	return version, nil
 }
 
-// mayBegin asks again what may have changed since the preflights: what somebody went past is
-// that one thing, and this attempt uses it up, also if it does not need it.
-func (a *attempt) mayBegin(ctx context.Context) (lack, error) {
+// mayBegin repeats the checks of the preflights. A force counts for one cause, and for this attempt only, even if it
+// does not need it.
+func (a *attempt) mayBegin(ctx context.Context) (obstacle, error) {
 	if bypass := a.noBypass(ctx, a.step.Action); bypass.Kind != actions.VerdictPass {
-		return lack{}, errors.New(bypass.Reason)
+		return obstacle{}, errors.New(bypass.Reason)
 	}
-	lack, err := a.lacking(ctx, a.step.Action)
+	obstacle, err := a.findObstacle(ctx, a.step.Action)
 	if err != nil {
 		a.state.Forced = ""
-		return lack, err
+		return obstacle, err
 	}
-	if lack.key == "" {
+	if obstacle.key == "" {
 		a.state.Forced = ""
-		a.state.Forces++ // what speaks against a later attempt is asked anew
-		return lack, nil
+		a.state.Forces++ // a later attempt needs a new force
+		return obstacle, nil
 	}
-	if !a.step.Action.HasForced(MinioSuccessor, lack.keyOf(a.state)) {
-		return lack, errors.New(lack.text)
+	if !a.step.Action.HasForced(MinioSuccessor, obstacle.keyOf(a.state)) {
+		return obstacle, errors.New(obstacle.text)
 	}
-	a.state.Forced = lack.key
+	a.state.Forced = obstacle.key
 	a.state.Forces++
-	return lack, a.note(ctx)
+	return obstacle, a.note(ctx)
 }
 
-// before does what need not be done while clients wait.
+// before does what can be done while clients still write.
 func (a *attempt) before(ctx context.Context) error {
 	both, err := a.open(ctx, a.step.Action)
 	if err != nil {
@@ -241,7 +238,7 @@ func (a *attempt) before(ctx context.Context) error {
 		return errors.New(fast)
 	}
 	a.versions = result.Seen
-	// What was released may be refused only by the last pass, so that it is not among these.
+	// Versions that a person released may be refused only by the last pass, so they are not among these.
 	if was := a.state.Uncarried; len(lost.names()) == 0 && !released(was, was, a.step.Action, MinioCarriedOver) {
 		a.state.Uncarried = journal.MinioFound{}
 	}
@@ -251,8 +248,8 @@ func (a *attempt) before(ctx context.Context) error {
 	return a.setAside(ctx, both, result.Kept, lost.kept)
 }
 
-// mayLose returns an error unless a person released everything that cannot be carried over: it would
-// be deleted with the single MinIO.
+// mayLose returns an error unless a person released everything that cannot be carried over: it would be deleted with
+// standalone MinIO.
 func (a *attempt) mayLose(lost loss) error {
 	names := lost.names()
 	slices.Sort(names)
@@ -265,8 +262,8 @@ func (a *attempt) mayLose(lost loss) error {
 	return &actions.UnfinishedError{Left: uncarriedText(found, a.step.Action), Waits: true}
 }
 
-// disabled does what must be done while nobody can write: other connections are cut off,
-// and what was written last is copied and looked at.
+// disabled does what must be done while no client can write: it cuts off the remaining connections, and copies and
+// verifies the last writes.
 func (a *attempt) disabled(ctx context.Context) error {
 	if err := a.list(ctx); err != nil {
 		return err
@@ -274,7 +271,7 @@ func (a *attempt) disabled(ctx context.Context) error {
 	if a.state.Forced != "" {
 		return a.asIs(ctx)
 	}
-	a.hearing.catchUp(ctx) // what the old pod has not reported when it ends nobody hears
+	a.listener.catchUp(ctx) // events that the old pod has not reported before it ends are lost
 	pod, err := a.replace(ctx)
 	if err != nil {
 		return err
@@ -288,14 +285,13 @@ func (a *attempt) disabled(ctx context.Context) error {
 	if err := a.same(ctx, both); err != nil {
 		return err
 	}
-	if err := a.stays(ctx, pod); err != nil {
+	if err := a.stillServes(ctx, pod); err != nil {
 		return err
 	}
 	return a.settle(ctx, both)
 }
 
-// list puts on record which pods clients may be connected to: those that there are once the
-// Service leads nowhere.
+// list records the pods that clients may be connected to: those that exist once the Service selects no pods.
 func (a *attempt) list(ctx context.Context) error {
 	if a.state.Listed {
 		return nil
@@ -314,8 +310,8 @@ func (a *attempt) list(ctx context.Context) error {
 	return a.note(ctx)
 }
 
-// asIs copies what can be had from the pod that serves, if one does: somebody went past
-// that no other can take its place.
+// asIs copies what the serving pod has, if there is one: a person forced the switch although no other pod can replace
+// it.
 func (a *attempt) asIs(ctx context.Context) error {
 	a.state.Unread = true
 	both, err := a.open(ctx, a.step.Action)
@@ -333,8 +329,7 @@ func (a *attempt) asIs(ctx context.Context) error {
 	return a.settle(ctx, both)
 }
 
-// versioned keeps the resource version that the Service has after the switch, where the
-// answer to that was lost.
+// versioned records the resource version of the Service after the switch if the answer to that request was lost.
 func (a *attempt) versioned(ctx context.Context) error {
 	if a.state.Version != "" {
 		return nil
@@ -346,8 +341,7 @@ func (a *attempt) versioned(ctx context.Context) error {
 	return err
 }
 
-// endServed ends the pods that clients may still be connected to, where none was replaced
-// before the switch.
+// endServed ends the pods that clients may still be connected to, if none was replaced before the switch.
 func (a *attempt) endServed(ctx context.Context) error {
 	if a.state.Forced == "" {
 		return nil
@@ -362,11 +356,13 @@ func (a *attempt) endServed(ctx context.Context) error {
 	return err
 }
 
-// last copies what was written last, and accounts for what was not.
+// last copies the last writes, and accounts for what it could not copy.
 func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, error) {
 	lost, result, _, err := catchUp{a.unlimited()}.round(ctx, both, a.step)
-	a.state.Fingerprint = result.Fingerprint.String()
 	if a.lost = lost; err == nil {
+		a.state.Fingerprint, err = both.fingerprint(ctx, result.Fingerprint)
+	}
+	if err == nil {
 		err = a.mayLose(lost)
 	}
 	if err == nil {
@@ -375,13 +371,13 @@ func (a *attempt) last(ctx context.Context, both sides) (loss, replica.Result, e
 	return lost, result, err
 }
 
-// same copies what was written last, and looks whether all is the same.
+// same copies the last writes, and verifies that both sides are the same.
 func (a *attempt) same(ctx context.Context, both sides) error {
 	lost, result, err := a.last(ctx, both)
 	if err != nil {
 		return err
 	}
-	// Nobody but this pass has changed anything since it began.
+	// Only this pass has changed anything since it began.
 	report, err := replica.CompareAfter(ctx, both.source, both.target, result, comparing(a.step, 0, result.Seen))
 	if err != nil {
 		return err
@@ -395,17 +391,17 @@ func (a *attempt) same(ctx context.Context, both sides) error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%d objects or settings differ though nobody writes: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
+	return fmt.Errorf("%d objects or settings differ although no client can write: %s", len(names), strings.Join(names[:min(len(names), 5)], ", "))
 }
 
-// switches puts on record that the switch comes next, also for an EKCO on another node, which
-// would take it for somebody else's.
+// switches records that the switch comes next, also for an EKCO on another node: it would otherwise not know that EKCO
+// switched.
 func (a *attempt) switches(ctx context.Context) error {
 	a.state.Switches, a.state.Settled = true, true
 	return a.step.NoteAhead(ctx, a.state)
 }
 
-// settle puts on record that nothing speaks against the switch, and sets what acts by itself.
+// settle records that the switch comes next, and sets what acts automatically.
 func (a *attempt) settle(ctx context.Context, both sides) error {
 	if err := a.switches(ctx); err != nil {
 		return err
@@ -417,7 +413,8 @@ func (a *attempt) settle(ctx context.Context, both sides) error {
 	return a.mayLoseLast(warnings)
 }
 
-// mayLoseLast is mayLose of all that the switch loses, with the settings that are set last: a person releases one list.
+// mayLoseLast is mayLose of everything that the switch loses, including the settings that are set last: a person
+// releases one list.
 func (a *attempt) mayLoseLast(warnings []replica.Warning) error {
 	lost := a.lost
 	lost.settings = slices.Concat(lost.settings, warnings)

@@ -13,20 +13,20 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// back has the Service lead to the single MinIO again, whatever ended the attempt, and also
-// when EKCO is stopping; unless EKCO had it lead to the highly available one already.
+// back points the Service back to standalone MinIO, whatever ended the attempt, and also when EKCO is stopping; unless
+// EKCO already pointed it to the highly available one.
 func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error) {
 	interrupted := errors.Is(cause, errInterrupted) || errors.Is(cause, errElsewhere) || isElsewhere(cause) || errors.As(cause, new(*actions.UnfinishedError)) || errors.Is(ctx.Err(), context.Canceled)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout)
 	defer cancel()
 	leads, err := a.point(ctx)
 	defer a.changed()
 	switch {
 	case err != nil:
-		return nil, a.unfinished(fmt.Sprintf("%v; and whether Service minio leads somewhere is not known: %v", cause, err), true)
+		return nil, a.unfinished(fmt.Sprintf("%v; and EKCO cannot tell what Service minio selects: %v", cause, err), true)
 	case leads == journal.MinioServiceHA && a.state.Switches && !a.state.Touched:
 		if err := errors.Join(a.versioned(ctx), a.endServed(ctx)); err != nil {
-			return nil, a.unfinished(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to the single MinIO: %v", err), true)
+			return nil, a.unfinished(fmt.Sprintf("Service minio selects ha-minio; clients may still be connected to standalone MinIO: %v", err), true)
 		}
 		return a.outputs()
 	}
@@ -36,55 +36,54 @@ func (a *attempt) back(ctx context.Context, cause error) (json.RawMessage, error
 			a.state.Tries++
 		}
 	}
-	a.ledBack(ctx)
+	a.noteBack(ctx)
 	a.takenBack(ctx)
-	return nil, a.unfinished(cause.Error()+"; "+leadsTo(leads), interrupted || !a.away)
+	return nil, a.unfinished(cause.Error()+"; "+selectsText(leads), interrupted || !a.away)
 }
 
-// leadsTo says where the Service leads.
-func leadsTo(service journal.MinioService) string {
+// selectsText says what the Service selects.
+func selectsText(service journal.MinioService) string {
 	switch service {
 	case "":
 		return "there is no Service minio"
 	case journal.MinioServiceSingle:
-		return "Service minio selects the single MinIO"
+		return "Service minio selects standalone MinIO"
 	}
 	return "Service minio selects " + string(service)
 }
 
-// unfinished leaves what is known of the attempt. It counts as a try only if the Service led
-// nowhere meanwhile.
+// unfinished records the state of the attempt. It counts as failed only if the Service selected no pods during it.
 func (a *attempt) unfinished(left string, waits bool) error {
 	outputs, err := json.Marshal(a.state)
 	return errors.Join(err, &actions.UnfinishedError{Left: left, Waits: waits, Outputs: outputs})
 }
 
-// takenBack puts on record what is over with the attempt, and what it saw: an EKCO that stops
-// records no failure, and one that is killed has no other chance.
+// takenBack records what ended with the attempt, and what it saw: an EKCO that stops records no failure, and one that
+// is killed has no other chance.
 func (a *attempt) takenBack(ctx context.Context) {
 	a.state.Disabled, a.state.Switches, a.state.Forced = false, false, ""
 	if err := a.note(ctx); err != nil {
-		a.step.Log.Warn("how the switch was taken back is not on record yet", "error", err)
+		a.step.Log.Warn("cannot record yet that the switch was undone", "error", err)
 	}
 	if err := a.unsettled(ctx); err != nil {
-		a.step.Log.Warn("settings of buckets on ha-minio that act by themselves are still set; the next try takes them away", "error", err)
+		a.step.Log.Warn("bucket settings on ha-minio that act automatically are still set; the next attempt removes them", "error", err)
 	}
 }
 
-// point has a Service that leads nowhere lead to the single MinIO, and returns where it leads
-// then. It is tried until the time is over.
+// point points a Service that selects no pods to standalone MinIO, and returns what it selects then. It retries until
+// the time is over.
 func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err error) {
 	for known := false; ; {
 		var version string
 		leads, version, err = a.api.Leads(ctx)
-		if err == nil && !known { // from here on it may be EKCO that changes it
+		if err == nil && !known { // from here on EKCO may change it
 			known, a.state.Touched = true, a.state.Touched || a.touched(ctx, leads, version)
 		}
 		if err == nil && (leads != journal.MinioServiceDisabled || !a.state.Disabled) {
-			return leads, nil // or somebody else disabled it
+			return leads, nil // or another client disabled it
 		}
 		if err == nil {
-			a.givesUp(ctx)
+			a.noteGivenUp(ctx)
 			if leads, err = a.pointBack(ctx); err == nil {
 				return leads, nil
 			}
@@ -92,48 +91,48 @@ func (a *attempt) point(ctx context.Context) (leads journal.MinioService, err er
 		select {
 		case <-ctx.Done():
 			return "", err
-		case <-time.After(podLook):
+		case <-time.After(podInterval):
 		}
 	}
 }
 
-// touched reports whether somebody else changed the Service since it was to lead nowhere, or may
-// have: nobody looked for long, and what version it had is not known.
+// touched reports whether another client changed the Service since EKCO disabled it, or may have: EKCO was away for
+// long, and does not know which version it had.
 func (a *attempt) touched(ctx context.Context, leads journal.MinioService, version string) bool {
 	switch {
 	case !a.state.Disabled, leads == journal.MinioServiceInstaller:
-		return false // clients are led nowhere by that, too
+		return false // clients have no MinIO then, too
 	case leads == journal.MinioServiceDisabled && a.state.Away == "":
 		return !within(a.state.DisabledAt, a.bound())
 	case leads == journal.MinioServiceDisabled:
 		return version != a.state.Away
-	case leads == journal.MinioServiceSingle: // or EKCO was killed right before it was away, or was back
+	case leads == journal.MinioServiceSingle: // or EKCO was killed right before it disabled the Service, or pointed it back
 		return version != a.state.Back && !a.ours(ctx, version)
 	}
 	switched, err := a.switched(ctx, a.state, leads, version)
 	return !switched || err != nil
 }
 
-// givesUp puts on record that the switch is not made, before the Service leads back: whoever has it lead to the highly
-// available MinIO afterwards is not EKCO. It leads back also where that cannot be recorded, as clients wait.
-func (a *attempt) givesUp(ctx context.Context) {
+// noteGivenUp records that the switch is not made, before the Service is pointed back: if it selects the highly available
+// MinIO later, EKCO did not do that. It is pointed back even if that cannot be recorded, as clients wait.
+func (a *attempt) noteGivenUp(ctx context.Context) {
 	if !a.state.Switches {
 		return
 	}
 	a.state.Switches = false
 	if err := a.note(ctx); err != nil {
-		a.step.Log.Warn("that the switch is taken back is not on record yet", "error", err)
+		a.step.Log.Warn("cannot record yet that the switch is being undone", "error", err)
 	}
 }
 
-// ours reports whether it is known that nobody but EKCO has changed where the Service leads.
+// ours reports whether EKCO knows that no other client has changed the selector of the Service.
 func (m *migrator) ours(ctx context.Context, version string) bool {
 	is, err := m.api.Ours(ctx, version)
 	return err == nil && is
 }
 
-// pointBack has a Service that leads nowhere lead to the single MinIO, and where that is gone
-// to the other one. It reads no more than it must: what cannot be read keeps clients out.
+// pointBack points a Service that selects no pods to standalone MinIO, or, if that is gone, to the highly available
+// one. It reads as little as possible: a read that fails keeps clients out.
 func (m *migrator) pointBack(ctx context.Context) (to journal.MinioService, err error) {
 	deployment, err := m.api.Deployment(ctx)
 	if err != nil {
@@ -145,8 +144,7 @@ func (m *migrator) pointBack(ctx context.Context) (to journal.MinioService, err 
 	return to, m.api.Point(ctx, to)
 }
 
-// pointOn is pointBack, unless the switch was made: what clients wrote since then is not on the
-// single MinIO.
+// pointOn is pointBack unless the switch was made: what clients wrote since then is not on standalone MinIO.
 func (m *migrator) pointOn(ctx context.Context, record journal.ActionRecord) (to journal.MinioService, err error) {
 	if record.Steps[journal.StepCutOverMinio].Done() {
 		return journal.MinioServiceHA, m.api.Point(ctx, journal.MinioServiceHA)
@@ -154,8 +152,8 @@ func (m *migrator) pointOn(ctx context.Context, record journal.ActionRecord) (to
 	return m.pointBack(ctx)
 }
 
-// unsettled takes away what a switch that failed left on the target: it would expire what is
-// copied, and tell others of what is no news.
+// unsettled removes what a failed switch left on the target: these settings would expire copies and send notifications
+// about them.
 func (a *attempt) unsettled(ctx context.Context) error {
 	if !a.state.Settled {
 		return nil
@@ -167,8 +165,7 @@ func (a *attempt) unsettled(ctx context.Context) error {
 	return nil
 }
 
-// unsettle takes settings that act by themselves away from the target, also those that a migration
-// before this one has left.
+// unsettle removes settings that act automatically from the target, also those of an earlier migration.
 func (m *migrator) unsettle(ctx context.Context) error {
 	target, err := m.target(ctx)
 	if err != nil {
@@ -189,25 +186,24 @@ func (m *migrator) unsettle(ctx context.Context) error {
 				continue
 			}
 			if err := target.Set(ctx, bucket, name, idle); err != nil {
-				return fmt.Errorf("take away the %s of bucket %s on ha-minio, which would act on copies: %w", name, bucket, err)
+				return fmt.Errorf("remove the %s of bucket %s from ha-minio, where it would act on copies: %w", name, bucket, err)
 			}
 		}
 	}
 	return nil
 }
 
-// idle are the values with which settings that act by themselves do not. That versions are
-// suspended is put right by the next pass.
+// idle are values with which these settings do nothing. The next pass corrects suspended versioning.
 var idle = map[s3.SettingName]string{
 	s3.Lifecycle: "", s3.Notification: "", s3.Quota: "",
 	s3.ObjectLock: `<ObjectLockConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`,
 }
 
-// callOff has a Service that an attempt left disabled lead to the single MinIO again.
+// callOff points a Service that an attempt left disabled to standalone MinIO.
 type callOff struct{ *migrator }
 
-// Prove takes what cannot be read for undone: a look that fails counts as a failure, and clients
-// would be kept out once those were too many.
+// Prove reports a failed read as not done: an error would count as a failure, and after too many of those clients would
+// stay cut off.
 func (s callOff) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
 	leads, _, err := s.api.Leads(ctx)
 	if err != nil {
@@ -216,17 +212,16 @@ func (s callOff) Prove(ctx context.Context, _ actions.StepContext) (actions.Proo
 	return actions.Proof{Done: leads != journal.MinioServiceDisabled, Missing: "Service minio selects no pods"}, nil
 }
 
-// Do is tried for as long as it takes: there is nobody else who would have the Service lead
-// somewhere.
+// Do is retried for as long as it takes: nothing else would point the Service to a MinIO.
 func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	leads, _, err := s.api.Leads(ctx)
 	defer s.changed()
 	if err != nil {
-		return nil, &actions.UnfinishedError{Left: "whether Service minio leads somewhere is not known: " + err.Error(), Waits: true}
+		return nil, &actions.UnfinishedError{Left: "EKCO cannot tell what Service minio selects: " + err.Error(), Waits: true}
 	}
 	if leads == journal.MinioServiceDisabled {
 		if leads, err = s.pointOn(ctx, step.Action); err != nil {
-			return nil, &actions.UnfinishedError{Left: "Service minio selects no pods, so that clients are kept out, and cannot be changed yet: " + err.Error(), Waits: true}
+			return nil, &actions.UnfinishedError{Left: "clients have no MinIO: Service minio selects no pods and cannot be updated yet: " + err.Error(), Waits: true}
 		}
 	}
 	cut, err := outputOf[journal.MinioCutOver](step.Action, journal.StepCutOverMinio)
@@ -234,7 +229,7 @@ func (s callOff) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 		return nil, err
 	}
 	if err := s.unsettle(ctx); err != nil {
-		step.Log.Warn("settings of buckets on ha-minio that act by themselves are still set; the next migration takes them away", "error", err)
+		step.Log.Warn("bucket settings on ha-minio that act automatically are still set; the next migration removes them", "error", err)
 	}
 	return nil, nil
 }

@@ -79,7 +79,7 @@ func TestMoreChangesThanCanBeToldApartHoldIt(t *testing.T) {
 		t.Fatalf("it comes to %v", err)
 	}
 	record := journal.ActionRecord{Steps: map[string]journal.StepRecord{journal.StepCatchUpMinio: {Outputs: left.Outputs}}}
-	const want = "the single MinIO changes faster than it can be compared: of 20000 versions more than 10000 differed each of the 10 times that both sides were compared, which took 1m0s the last time; it is tried again at"
+	const want = "standalone MinIO changes faster than EKCO can compare it: in each of 10 comparisons more than 10000 of 20000 versions differed; the last one took 1m0s; EKCO"
 	if got := sourceCalm(t.Context(), record); got.Kind != actions.VerdictHold || !strings.HasPrefix(got.Reason, want) {
 		t.Errorf("it is said: %s", got.Reason)
 	}
@@ -102,7 +102,7 @@ func TestMoreThatCannotBeCarriedThanIsNamedHoldsIt(t *testing.T) {
 		}}
 		d.is.Store(true)
 		r := b.disturb(d)
-		b.held(journal.StepCatchUpMinio, MinioSourceCalm, "150 versions cannot be carried over, and no more than 100 can be named; the first are object secret/object-")
+		b.held(journal.StepCatchUpMinio, MinioSourceCalm, "150 versions cannot be carried over, but EKCO names at most 100; the first are object secret/object-")
 		b.Pass(3 * time.Hour)
 		if b.Count("stalled") != 0 {
 			t.Errorf("the story is\n%s", strings.Join(b.Story(), "\n"))
@@ -126,7 +126,7 @@ func TestWhoSwitchesItOffAndOnAgainGoesOn(t *testing.T) {
 					r := b.start()
 					b.comes(after)
 					if cut := b.cut(); cut.Version != "" {
-						known = journal.MinioMigrate{Switched: true, From: b.deployment(), Version: cut.Version, Fingerprint: cut.Fingerprint}
+						known = journal.MinioMigrate{Switched: true, From: b.deployment(), Version: cut.Version, Fingerprint: cut.Fingerprint, Target: "target-1"}
 						after = "planned"
 					}
 					b.AppendAbout(b.subject, "operator", journal.ActionCancelling{Reason: "enable_ha_minio is off"}, journal.TypeActionCancelling)

@@ -14,18 +14,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// rounds is how many passes an attempt to catch up makes at most.
-const rounds = 10
+// maxRounds is the maximum number of passes of an attempt to catch up.
+const maxRounds = 10
 
-// catchUp copies what changed meanwhile until a pass is short enough for the switch, and
-// looks at everything on both sides. Its proof is the time at which all was the same.
+// catchUp copies changes until a pass is short enough for the switch, and compares everything on both sides. Its proof
+// is the time at which both were the same.
 type catchUp struct{ *migrator }
 
 func (s catchUp) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var found journal.MinioCaughtUp
 	_, err := step.Output(step.Planned.ID, &found)
 	return actions.Proof{
-		Done: !found.VerifiedAt.IsZero(), Missing: "not all is known to be the same on both sides",
+		Done: !found.VerifiedAt.IsZero(), Missing: "EKCO has not verified that both sides are the same",
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
@@ -43,11 +43,11 @@ func (s catchUp) Do(ctx context.Context, step actions.StepContext) (outputs json
 	return outputs, waiting(err)
 }
 
-// until makes rounds until all is the same.
+// until makes rounds until both sides are the same.
 func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext) (json.RawMessage, error) {
 	var known suspects
 	found := journal.MinioCaughtUp{}
-	for range rounds {
+	for range maxRounds {
 		lost, result, took, err := s.round(ctx, both, step)
 		if errors.As(err, new(unnamedError)) {
 			found.Versions, found.TooFast, found.TooFastSince = result.Seen, err.Error(), time.Now().UTC()
@@ -62,7 +62,7 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 		}
 		now := suspectsOf(report, lost)
 		if stays := known.stay(now); len(stays) > 0 {
-			return nil, fmt.Errorf("the same on both sides should be %s, and it is not, although it was copied again and did not change", strings.Join(stays, ", "))
+			return nil, fmt.Errorf("standalone MinIO and ha-minio still differ after another copy, although clients changed nothing: %s", strings.Join(stays, ", "))
 		}
 		found.Versions, found.Listed = result.Seen, journal.Duration(report.Listed)
 		found.TooFast, found.TooFastSince = s.tooFast(result, took, report.Listed), time.Now().UTC()
@@ -79,11 +79,11 @@ func (s catchUp) until(ctx context.Context, both sides, step actions.StepContext
 	return s.unfinished(found)
 }
 
-// unfinished says why it could not be caught up with.
+// unfinished returns why EKCO could not catch up.
 func (catchUp) unfinished(found journal.MinioCaughtUp) (json.RawMessage, error) {
 	if found.TooFast == "" {
-		found.TooFast = fmt.Sprintf("the single MinIO changes faster than it can be compared: of %d versions more than %d differed each of the %d times that both sides were compared, which took %s the last time",
-			found.Versions, replica.MaxDifferences, rounds, time.Duration(found.Listed).Round(time.Second))
+		found.TooFast = fmt.Sprintf("standalone MinIO changes faster than EKCO can compare it: in each of %d comparisons more than %d of %d versions differed; the last one took %s",
+			maxRounds, replica.MaxDifferences, found.Versions, time.Duration(found.Listed).Round(time.Second))
 		found.TooFastSince = time.Now().UTC()
 	}
 	outputs, err := json.Marshal(found)
@@ -101,15 +101,15 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 	if err != nil {
 		return loss{}, replica.Result{}, 0, err
 	}
-	told := meter{began: began, total: all.Versions, bytes: all.Bytes}
-	if err := both.hearing.failure(); err != nil {
-		step.Log.Warn("EKCO could not hear for a while what clients remove from the single MinIO", "error", err)
+	estimate := meter{began: began, total: all.Versions, bytes: all.Bytes}
+	if err := both.listener.failure(); err != nil {
+		step.Log.Warn("EKCO missed events of standalone MinIO, so it may not know of all removals", "error", err)
 	}
 	result, err := replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
-		Progress: func(p replica.Progress) { step.Report(told.progress(p)) }, Removed: both.removed,
+		Progress: func(p replica.Progress) { step.Report(estimate.progress(p)) }, Removed: both.removed,
 	}))
 	if err == nil {
-		both.hearing.passed()
+		both.listener.passed()
 	}
 	lost.versions = result.NotCarried.First
 	if err == nil && result.NotCarried.Count > len(result.NotCarried.First) {
@@ -118,72 +118,71 @@ func (s catchUp) round(ctx context.Context, both sides, step actions.StepContext
 	return lost, result, time.Since(began), err
 }
 
-// compareAll compares all of both sides, of which the source had so many versions a moment ago.
+// compareAll compares both sides; the source had so many versions a moment ago.
 func compareAll(ctx context.Context, both sides, step actions.StepContext, sample, versions int64) (replica.Report, error) {
 	options := comparing(step, sample, versions)
 	options.Removed = both.removed
 	return replica.Compare(ctx, both.source, both.target, options)
 }
 
-// comparing are the options of a comparison that tells how far it is.
+// comparing are the options of a comparison that reports its progress.
 func comparing(step actions.StepContext, sample, versions int64) replica.CompareOptions {
-	told := meter{began: time.Now(), total: versions}
+	estimate := meter{began: time.Now(), total: versions}
 	return replica.CompareOptions{
 		Sample: sample,
 		Progress: func(versions int64) {
-			now := told.progress(replica.Progress{Seen: versions})
-			now.Missing = "both sides are compared"
+			now := estimate.progress(replica.Progress{Seen: versions})
+			now.Missing = "EKCO compares both sides"
 			step.Report(now)
 		},
 	}
 }
 
-// unnamedError says that more cannot be carried over than can be named: then nobody knows
-// what would be lost.
+// unnamedError says that more versions cannot be carried over than EKCO names: a person could not know what would be
+// lost.
 type unnamedError replica.Names
 
 func (e unnamedError) Error() string {
-	return fmt.Sprintf("%d versions cannot be carried over, and no more than %d can be named; the first are %s; have who owns them store them without a key of his own, or remove them",
+	return fmt.Sprintf("%d versions cannot be carried over, but EKCO names at most %d; the first are %s; ask their owner to store them without an encryption key of the client, or to remove them",
 		e.Count, len(e.First), strings.Join(e.First[:3], ", "))
 }
 
-// tooFast says at which rates the source changes, if what changed during a pass takes longer
-// to carry than the switch may take, "" if not. That a source is slow to list says nothing
-// of how fast it changes: listed is how long that takes by itself.
+// tooFast returns at which rate the source changes if copying the changes of one pass takes longer than the switch may,
+// "" if not. A source that is slow to list need not change fast: listed is how long listing takes.
 func (m Migration) tooFast(result replica.Result, took, listed time.Duration) string {
 	limit := m.limit(result.Seen, listed)
 	if result.Changes() == 0 || took-listed <= limit {
 		return ""
 	}
-	return fmt.Sprintf("the single MinIO changes faster than it can be caught up with: a pass over %d versions took %s, without changes it takes %s, and the switch may take %s; it carried %d changes (%.1f in a second) of %d bytes",
+	return fmt.Sprintf("standalone MinIO changes faster than EKCO can copy: a pass over %d versions took %s (%s without changes), and the switch may take %s; it copied %d changes (%.1f per second) of %d bytes",
 		result.Seen, took.Round(time.Second), listed.Round(time.Second), limit.Round(time.Second), result.Changes(), float64(result.Changes())/max(took.Seconds(), 0.001), result.CopiedBytes)
 }
 
-// verified ends it, when also what acts by itself was tried.
+// verified ends the step once the settings that act automatically were tried, too.
 func (s catchUp) verified(ctx context.Context, both sides, found journal.MinioCaughtUp, report replica.Report, lost loss) (json.RawMessage, error) {
 	keeps := acting{of: map[string]map[string]string{}}
 	refused, err := both.rehearse(ctx, &keeps)
 	if err != nil {
 		return nil, err
 	}
-	found.Acting, found.Untold = keeps.of, keeps.untold
+	found.Acting, found.Untold = keeps.of, keeps.skipped
 	lost.settings = append(lost.settings, refused...)
 	found.VerifiedAt, found.Sampled, found.NotCarried = time.Now().UTC(), report.SampledBytes, lost.names()
 	found.TooFast, found.TooFastSince = "", time.Time{}
 	return json.Marshal(found)
 }
 
-// suspects are what differs, by name, with its state when that was seen.
+// suspects are differences by name, with the state that was seen.
 type suspects map[string]string
 
-// many is the name of what is not told apart.
-const many = "more objects than are named"
+// many is the name of further differences.
+const many = "more objects than EKCO names"
 
-// unclear reports whether not all of them are known.
+// unclear reports whether some differences have no name.
 func (s suspects) unclear() bool { return s[many] != "" }
 
-// stay names what differs still though the source has not changed it. What is among neither
-// was once the same, or is another now: it changed meanwhile.
+// stay names what still differs although the source has not changed it. All else was the same once, or differs in
+// another state: clients changed it.
 func (s suspects) stay(now suspects) (stays []string) {
 	for name, state := range now {
 		if was, is := s[name]; is && was == state && name != many {
@@ -194,11 +193,11 @@ func (s suspects) stay(now suspects) (stays []string) {
 	return stays[:min(len(stays), 10)]
 }
 
-// suspectsOf takes from a report what is not known to be lost.
+// suspectsOf returns the differences of a report that are not known to be lost.
 func suspectsOf(report replica.Report, lost loss) suspects {
 	all := suspects{}
 	for _, bucket := range report.Buckets {
-		all["bucket "+bucket] = "on one side alone"
+		all["bucket "+bucket] = "on one side only"
 	}
 	for bucket, names := range report.Settings {
 		for _, name := range names {

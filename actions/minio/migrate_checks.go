@@ -15,63 +15,61 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// The preflights of a migration, besides [MinioHealthy].
+// The preflights of a migration, in addition to [MinioHealthy].
 const (
-	// MinioStillToMigrate: both are those that were planned for, and the Service leads to
-	// the single one.
+	// MinioStillToMigrate: both are the planned ones, and the Service selects standalone MinIO.
 	MinioStillToMigrate = "MinioStillToMigrate"
-	// MinioSourceRuns: a pod of the single one serves, and no other has its label.
+	// MinioSourceRuns: a pod of standalone MinIO serves, and no other pod has its label.
 	MinioSourceRuns = "MinioSourceRuns"
 	// MinioBothAnswer: both accept the credentials.
 	MinioBothAnswer = "MinioBothAnswer"
-	// MinioNothingForeign: the highly available one was not found to have what is not known
-	// to be a mere copy. It may be forced.
+	// MinioNothingForeign: on the highly available MinIO EKCO found only its own copies. It may be forced.
 	MinioNothingForeign = "MinioNothingForeign"
-	// MinioNothingLacks: it was not found to lack anything where somebody else has the
-	// Service lead there. It may be forced.
+	// MinioNothingLacks: EKCO found no data of standalone MinIO that is missing on the highly available one, where EKCO
+	// did not switch the Service. It may be forced.
 	MinioNothingLacks = "MinioNothingLacks"
-	// MinioNoBypass: nothing but Service minio leads to the single one. It may be forced.
+	// MinioNoBypass: clients reach standalone MinIO only through Service minio. It may be forced.
 	MinioNoBypass = "MinioNoBypass"
-	// MinioRoom: the highly available one has room for all that is left to copy, and keeps a
-	// fifth of each file system free. It may be forced. It is asked again during the copy.
+	// MinioRoom: the highly available MinIO has room for the rest of the copy, with a fifth of each file system kept
+	// free. It may be forced. It is checked again during the copy.
 	MinioRoom = "MinioRoom"
-	// MinioCarriedOver puts on record what cannot be carried over, and holds the switch until a person
-	// released that. It may be forced.
+	// MinioCarriedOver records what cannot be carried over, and holds the switch until a person has released that. It
+	// may be forced.
 	MinioCarriedOver = "MinioCarriedOver"
-	// MinioSourceCalm: the single one was not found to change too fast just now.
+	// MinioSourceCalm: standalone MinIO did not change too fast recently.
 	MinioSourceCalm = "MinioSourceCalm"
-	// MinioSuccessor: the single one is what was copied, and another pod can take the place
-	// of the one that serves. It may be forced, for one attempt.
+	// MinioSuccessor: standalone MinIO is the store that was copied, and another pod can replace the one that serves.
+	// It may be forced, for one attempt.
 	MinioSuccessor = "MinioSuccessor"
-	// MinioSourceKept: the single one was not found to lack what no client was heard to remove. It may be forced.
+	// MinioSourceKept: the highly available MinIO has nothing that standalone MinIO does not have and whose removal no
+	// event reported. It may be forced.
 	MinioSourceKept = "MinioSourceKept"
-	// MinioTries: the switch was not tried in vain just now, nor too often.
+	// MinioTries: the switch did not fail just now, nor too often.
 	MinioTries = "MinioTries"
-	// MinioKeptLongEnough: the highly available one has served for long enough.
+	// MinioKeptLongEnough: the highly available MinIO has served for long enough.
 	MinioKeptLongEnough = "MinioKeptLongEnough"
-	// MinioStillServed: it serves.
+	// MinioStillServed: the highly available MinIO serves.
 	MinioStillServed = "MinioStillServed"
 )
 
-// The keys of what may be forced.
+// The keys of holds that may be forced.
 const (
 	keyRoom = "room"
 )
 
 const (
-	// triesRest is how long the switch rests after it was tried in vain, of which tries
-	// are made.
-	triesRest = 5 * time.Minute
-	tries     = 3
-	// calmRest is how long a source is left that changes too fast.
-	calmRest = 10 * time.Minute
+	// retryPause is the pause after a failed switch, maxTries the maximum number of attempts.
+	retryPause = 5 * time.Minute
+	maxTries   = 3
+	// calmPause is the pause for a source that changes too fast.
+	calmPause = 10 * time.Minute
 )
 
 func (m *migrator) preflights() map[string]actions.Preflight {
 	all := map[string]actions.Preflight{MinioHealthy: healthy(m.api)}
 	for name, check := range map[string]actions.PreflightFunc{
 		MinioStillToMigrate: m.stillToMigrate, MinioSourceRuns: m.sourceRuns, MinioBothAnswer: m.bothAnswer, MinioRoom: m.room,
-		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioNothingNested: nothingNested, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.tried,
+		MinioCarriedOver: carriedOver, MinioSourceCalm: sourceCalm, MinioNothingNested: nothingNested, MinioSuccessor: m.mayBeReplaced, MinioNoBypass: m.noBypass, MinioNothingForeign: nothingForeign, MinioNothingLacks: nothingLacks, MinioSourceKept: sourceKept, MinioTries: m.mayTry,
 		MinioKeptLongEnough: m.keptLongEnough, MinioStillServed: m.stillServed,
 	} {
 		all[name] = check
@@ -80,7 +78,7 @@ func (m *migrator) preflights() map[string]actions.Preflight {
 }
 
 func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("facts")
 	}
@@ -89,16 +87,16 @@ func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionReco
 		return verdict
 	}
 	switch {
-	case live.Deployment != shall.Deployment:
-		return actions.Abandon("Deployment minio is gone, or another one").About("deployment")
+	case live.Deployment != plan.Deployment:
+		return actions.Abandon("Deployment minio was deleted or replaced").About("deployment")
 	case live.Service == journal.MinioServiceSingle:
-		return m.ledThere(ctx, record)
+		return m.selectorKept(ctx, record)
 	case live.Service == journal.MinioServiceHA:
-		return actions.Abandon("Service minio selects ha-minio already, so that nothing is copied there any more").About("switched")
+		return actions.Abandon("Service minio already selects ha-minio, so EKCO copies nothing more to it").About("switched")
 	case live.Service == journal.MinioServiceDisabled:
-		return actions.Abandon("Service minio selects no pods, and this is not what the migration has come to: it is repaired first").About("disabled")
+		return actions.Abandon("Service minio selects no pods, which this step does not expect: EKCO repairs that first").About("disabled")
 	}
-	return actions.Hold(fmt.Sprintf("Service minio selects %s, or is gone; EKCO goes on when it selects the single MinIO", live.Service)).About("service")
+	return actions.Hold(fmt.Sprintf("Service minio selects %s, or is gone; EKCO continues when it selects standalone MinIO", live.Service)).About("service")
 }
 
 func (m *migrator) sourceRuns(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
@@ -124,7 +122,7 @@ func (m *migrator) bothAnswer(ctx context.Context, record journal.ActionRecord) 
 	return actions.Pass()
 }
 
-// notCarried returns all that is known not to be carried over.
+// notCarried returns everything that is known not to be carried over.
 func notCarried(record journal.ActionRecord) (all []string, err error) {
 	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
@@ -143,14 +141,14 @@ func notCarried(record journal.ActionRecord) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// carriedOver holds the switch before anything is lost that no person released. Until then it passes, and
-// says what would be. That is put on record each time that it is something else.
+// carriedOver holds the switch before anything is lost that no person released. Until then it passes with a warning
+// that names it, which is recorded each time it changes.
 func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	held := toldOf(record, journal.StepCutOverMinio, MinioCarriedOver, uncarriedText(cut.Uncarried, record), cut.Uncarried)
+	held := holdFor(record, journal.StepCutOverMinio, MinioCarriedOver, uncarriedText(cut.Uncarried, record), cut.Uncarried)
 	if held.Kind != actions.VerdictPass {
 		return held
 	}
@@ -167,7 +165,7 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 		warnings = append(warnings, "not everything can be carried over: "+strings.Join(names, "; "))
 	}
 	if isOlder(prepared.TargetRelease, prepared.SourceRelease) {
-		warnings = append(warnings, fmt.Sprintf("ha-minio runs a MinIO of %s, which is older than that of the single one, of %s: what only the newer one knows is not carried over",
+		warnings = append(warnings, fmt.Sprintf("ha-minio runs MinIO of %s, which is older than standalone MinIO, of %s: what only the newer one supports is not carried over",
 			prepared.TargetRelease, prepared.SourceRelease))
 	}
 	if len(warnings) == 0 {
@@ -178,14 +176,13 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 	return actions.PassBecause(text).About(hex.EncodeToString(sum[:8]))
 }
 
-// uncarriedText says what the switch would lose.
+// uncarriedText names what the switch would lose.
 func uncarriedText(found journal.MinioFound, record journal.ActionRecord) string {
-	return fmt.Sprintf("ha-minio cannot take %s, which would be deleted with the single MinIO: %s; have its owner store it in another way, or remove it; "+
-		"\"ekco retry %s\" looks again, %s gives up exactly what is named here", words.Count(found.Count, "thing"), textOf(found), record.ID, releases(keyFor(found), record))
+	return fmt.Sprintf("ha-minio does not accept %s, which would be deleted with standalone MinIO: %s; ask the owner to store the data in another way, or to remove it; "+
+		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
-// isOlder reports whether a server's version, which is the time of its release, is known to
-// come before another's.
+// isOlder reports whether a server's version, which is the time of its release, is known to be before the other's.
 func isOlder(one, other string) bool {
 	from, err := time.Parse(time.RFC3339, one)
 	if err != nil {
@@ -200,13 +197,13 @@ func sourceCalm(_ context.Context, record journal.ActionRecord) actions.Verdict 
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	if found.TooFast == "" || !within(found.TooFastSince, calmRest) {
+	if found.TooFast == "" || !within(found.TooFastSince, calmPause) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; it is tried again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmRest)))).About("fast")
+	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmPause)))).About("fast")
 }
 
-// noBypass holds where clients would write to the pod that only EKCO shall reach.
+// noBypass holds while clients could write to the pod that only EKCO may reach.
 func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	names, err := m.api.Bypasses(ctx)
 	if err != nil {
@@ -216,19 +213,19 @@ func (m *migrator) noBypass(ctx context.Context, record journal.ActionRecord) ac
 	if len(names) == 0 || record.HasForced(MinioNoBypass, key) {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("besides Service minio, this selects the single MinIO: %s; what its clients write to it may not be copied any more, and would be lost; "+
-		"have them use Service minio, and take this away; if nobody writes by it, %s goes on", strings.Join(names, ", "), releases(key, record))).AboutList(key)
+	return actions.Hold(fmt.Sprintf("clients can reach standalone MinIO without Service minio: %s; what they write there may not be copied, and would be lost; "+
+		"switch them to Service minio and remove this access; if no client writes this way, %s continues", strings.Join(names, ", "), releases(key, record))).AboutList(key)
 }
 
-// tried rests between tries, and holds after the last. A retry begins anew.
-func (m *migrator) tried(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+// mayTry pauses between attempts, and holds after the last. A retry starts over.
+func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	step := record.Steps[journal.StepCutOverMinio]
-	last, rests := min(cut.Tries, step.Failures) >= tries, step.Attempts > 0 && within(cut.FailedAt, triesRest)
-	if !last && !rests {
+	last, pauses := min(cut.Tries, step.Failures) >= maxTries, step.Attempts > 0 && within(cut.FailedAt, retryPause)
+	if !last && !pauses {
 		return actions.Pass()
 	}
 	leads, _, err := m.api.Leads(ctx)
@@ -236,19 +233,19 @@ func (m *migrator) tried(ctx context.Context, record journal.ActionRecord) actio
 		return actions.Hold(err.Error()).About("unread")
 	}
 	if last {
-		return actions.Hold(fmt.Sprintf("the switch failed %d times; %s: %s; \"ekco retry %s\" tries it again", cut.Tries, leadsTo(leads), cut.Error, record.ID)).About("tries")
+		return actions.Hold(fmt.Sprintf("the switch failed %d times: %s; %s; \"ekco retry %s\" tries again", cut.Tries, cut.Error, selectsText(leads), record.ID)).About("tries")
 	}
-	return actions.Hold(fmt.Sprintf("the switch did not come to its end; %s: %s; it is tried again at %s", leadsTo(leads), cut.Error, words.Stamp(cut.FailedAt.Add(triesRest)))).About("rest")
+	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, selectsText(leads), words.Stamp(cut.FailedAt.Add(retryPause)))).About("rest")
 }
 
-// within reports whether something was at most so long ago. What lies in the future was
-// written by another clock, and says nothing.
+// within reports whether something happened at most so long ago. A time in the future is of another clock, and says
+// nothing.
 func within(at time.Time, span time.Duration) bool {
 	ago := time.Since(at)
 	return ago >= 0 && ago < span
 }
 
-// keyOr returns the key of an error, or another one where it has none.
+// keyOr returns the key of an error, or the given one if it has none.
 func keyOr(err error, otherwise string) string { return cmp.Or(actions.KeyOf(err), otherwise) }
 
 func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionRecord) actions.Verdict {
@@ -259,18 +256,17 @@ func (m *migrator) keptLongEnough(ctx context.Context, record journal.ActionReco
 	if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	return verdict.About("served").OnceLasting(m.KeepSource, "the highly available MinIO serves; the single one is kept until it has done so for long enough")
+	return verdict.About("served").OnceLasting(m.KeepSource, "ha-minio serves; standalone MinIO is kept until it has served long enough")
 }
 
-// incomplete says which replicas are lacking: with no more than a quorum of them, the next one that is
-// lost takes objects with it.
+// incomplete returns which replicas are missing: if only a quorum runs, the loss of another one loses objects.
 func (m *migrator) incomplete(ctx context.Context) string {
 	live, lacks, err := m.api.Unready(ctx)
 	switch {
 	case err != nil:
 		return err.Error()
 	case live.Replicas < live.Desired:
-		return fmt.Sprintf("StatefulSet ha-minio asks for %d of %d", live.Replicas, live.Desired)
+		return fmt.Sprintf("StatefulSet ha-minio specifies %d of %d replicas", live.Replicas, live.Desired)
 	}
 	return lacks
 }
@@ -286,26 +282,26 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	case verdict.Kind != actions.VerdictPass:
 		return verdict
 	}
-	if (!looksBelow(record, journal.StepLookBelowAgainMinio) || !looksLate(record)) && !record.PastNoReturn {
-		return actions.Abandon("an earlier EKCO planned it, which did not look at all that the single MinIO has before it deletes that").About("unlooked")
+	if (!looksBelow(record, journal.StepLookBelowAgainMinio) || !hasLateLook(record)) && !record.PastNoReturn {
+		return actions.Abandon("an earlier EKCO planned it without the last check of standalone MinIO before its deletion").About("unlooked")
 	}
 	if live.Service == journal.MinioServiceDisabled {
-		return actions.Abandon("Service minio selects no pods since it selected ha-minio: it is repaired first").About("disabled")
+		return actions.Abandon("Service minio selects no pods, although it selected ha-minio: EKCO repairs that first").About("disabled")
 	}
 	if live.Service != journal.MinioServiceHA {
-		advice := fmt.Sprintf("if that is meant, cancel this with \"ekco cancel %s\"", record.ID)
+		advice := fmt.Sprintf("if this is intended, cancel with \"ekco cancel %s\"", record.ID)
 		if record.PastNoReturn {
-			advice = "EKCO goes on when it selects ha-minio again"
+			advice = "EKCO continues when it selects ha-minio again"
 		}
-		return actions.Hold(fmt.Sprintf("Service minio selects %s, no longer ha-minio, so that the single MinIO is not deleted; %s", live.Service, advice)).About("service")
+		return actions.Hold(fmt.Sprintf("Service minio selects %s instead of ha-minio, so standalone MinIO is not deleted; %s", live.Service, advice)).About("service")
 	}
 	if verdict := m.untouched(ctx, record); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
 	if lacks := m.incomplete(ctx); lacks != "" {
-		return actions.Hold("the single MinIO is deleted only while ha-minio has all of its replicas: " + lacks).About("unhealthy")
+		return actions.Hold("standalone MinIO is deleted only while all replicas of ha-minio are ready: " + lacks).About("unhealthy")
 	}
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("facts")
 	}
@@ -313,11 +309,11 @@ func (m *migrator) stillServed(ctx context.Context, record journal.ActionRecord)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	unread, err := unreadBy(record)
+	unread, err := isUnread(record)
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("outputs")
-	case unread && shall.Claim != "":
+	case unread && plan.Claim != "":
 		return actions.PassBecause(keptUnread).About("claim")
 	case len(cut.Aside) > 0:
 		return actions.PassBecause(asideText(cut.Aside)).About("aside")

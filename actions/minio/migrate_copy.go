@@ -13,23 +13,21 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// copying copies all objects while the single MinIO serves. It notes how far it is, and goes
-// on from there. Its proof is that it came to the end: whether all is the same is looked at
-// by the next step.
+// copying copies all objects while standalone MinIO serves. It records its position, and continues from there. Its
+// proof is that it came to the end: the next step compares both sides.
 type copying struct{ *migrator }
 
 const (
-	// noteEvery and noteObjects are how far apart its notes are, at least: each is an
-	// event.
-	noteEvery   = time.Minute
-	noteObjects = 10_000
+	// noteInterval and noteObjects are the minimum distance between its records: each is an event.
+	noteInterval = time.Minute
+	noteObjects  = 10_000
 )
 
 func (s copying) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var at journal.MinioCopied
 	_, err := step.Output(step.Planned.ID, &at)
 	return actions.Proof{
-		Done: at.Complete, Missing: fmt.Sprintf("%d versions are copied, and there are more", at.Versions),
+		Done: at.Complete, Missing: fmt.Sprintf("%d versions are copied so far", at.Versions),
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
@@ -51,14 +49,14 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if _, err := both.prepare(ctx); err != nil { // there may be new buckets since
 		return nil, waiting(err)
 	}
-	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), told: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
+	n := &noter{ctx: ctx, step: step, before: at, at: at, last: time.Now(), meter: meter{began: time.Now(), total: all.Versions, bytes: all.Bytes, before: at}}
 	var result replica.Result
 	err = watched(ctx, func(ctx context.Context) (err error) {
 		result, err = replica.Pass(ctx, both.source, both.target, s.limited(replica.Options{
 			From:     replica.Position{Bucket: at.Bucket, Key: at.Key, Complete: at.BucketDone},
 			Progress: n.progress, Checkpoint: n.checkpoint, Removed: both.removed,
-			// It is told more often than it is noted: at the end of each bucket it is, too.
-			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteEvery / 30,
+			// The position comes more often than it is recorded: also at the end of each bucket.
+			CheckpointObjects: noteObjects / 20, CheckpointEvery: noteInterval / 30,
 		}))
 		return err
 	}, both.watchService(), watchPolicy(step), s.watchRoom(both, step, all, n))
@@ -71,16 +69,15 @@ func (s copying) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return json.Marshal(done)
 }
 
-// watchRoom ends a copy for whose rest there is no room any more. That it cannot be asked
-// for ends nothing: a full disk is noticed in any case.
-func (s copying) watchRoom(both sides, step actions.StepContext, all journal.MinioPrepared, n *noter) look {
-	return look{roomEvery, func(ctx context.Context) error {
+// watchRoom ends a copy if the rest no longer fits. A failed check ends nothing: a full disk is noticed in any case.
+func (s copying) watchRoom(both sides, step actions.StepContext, all journal.MinioPrepared, n *noter) watch {
+	return watch{roomInterval, func(ctx context.Context) error {
 		if step.Action.HasForced(MinioRoom, keyRoom) {
 			return nil
 		}
 		lacks, err := s.lacksRoom(ctx, both, all, n.now(journal.MinioCopied{}))
 		if err != nil {
-			step.Log.Debug("cannot look how much room is left", "error", err)
+			step.Log.Debug("cannot check the free space", "error", err)
 			return nil
 		}
 		if lacks != "" {
@@ -90,12 +87,12 @@ func (s copying) watchRoom(both sides, step actions.StepContext, all journal.Min
 	}}
 }
 
-// noter notes how far a pass is. The pass calls one of progress and checkpoint at a time.
+// noter records how far a pass is. The pass calls one of progress and checkpoint at a time.
 type noter struct {
-	ctx  context.Context
-	step actions.StepContext
-	told meter
-	// before is what earlier attempts did, at what is on record.
+	ctx   context.Context
+	step  actions.StepContext
+	meter meter
+	// before is what earlier attempts did, at what is recorded.
 	before, at journal.MinioCopied
 	last       time.Time
 
@@ -107,7 +104,7 @@ func (n *noter) progress(p replica.Progress) {
 	n.mu.Lock()
 	n.seen = p
 	n.mu.Unlock()
-	n.step.Report(n.told.progress(p))
+	n.step.Report(n.meter.progress(p))
 }
 
 // now adds what this attempt did.
@@ -120,7 +117,7 @@ func (n *noter) now(at journal.MinioCopied) journal.MinioCopied {
 
 func (n *noter) checkpoint(position replica.Position) error {
 	now := n.now(journal.MinioCopied{Bucket: position.Bucket, Key: position.Key, BucketDone: position.Complete, NotCarried: n.before.NotCarried})
-	if time.Since(n.last) < noteEvery && now.Versions-n.at.Versions < noteObjects {
+	if time.Since(n.last) < noteInterval && now.Versions-n.at.Versions < noteObjects {
 		return nil
 	}
 	if err := n.step.NoteProgress(n.ctx, now); err != nil {
@@ -130,7 +127,7 @@ func (n *noter) checkpoint(position replica.Position) error {
 	return nil
 }
 
-// meter says how far a copy is, and how long the rest may take.
+// meter computes how far a copy is, and how long the rest may take.
 type meter struct {
 	began        time.Time
 	total, bytes int64
@@ -139,14 +136,14 @@ type meter struct {
 
 func (m meter) progress(p replica.Progress) actions.Progress {
 	done, bytes := m.before.Versions+p.Seen, m.before.Bytes+p.SeenBytes
-	told := actions.Progress{Done: done, Total: max(m.total, done), Unit: "objects", Bytes: bytes}
+	now := actions.Progress{Done: done, Total: max(m.total, done), Unit: "objects", Bytes: bytes}
 	took := time.Since(m.began).Seconds()
 	left := max(rest(took, p.Seen, m.total-done), rest(took, p.SeenBytes, m.bytes-bytes))
-	told.Left = journal.Duration(time.Duration(left * float64(time.Second)).Round(time.Second))
-	return told
+	now.Left = journal.Duration(time.Duration(left * float64(time.Second)).Round(time.Second))
+	return now
 }
 
-// rest is how many seconds more take as many as are left, when so many took so long.
+// rest is how many seconds the remaining ones take if the done ones took so long.
 func rest(took float64, done, left int64) float64 {
 	if done <= 0 || left <= 0 {
 		return 0

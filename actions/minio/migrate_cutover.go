@@ -14,22 +14,20 @@ import (
 )
 
 const (
-	// limits is how many times the limit the switch may take.
-	limits = 3
-	// endGrace is what the old pod has to end, backTime what the way back has.
-	endGrace = 5 * time.Second
-	backTime = 10 * time.Second
-	// podLook is how often the next pod is looked for.
-	podLook = 250 * time.Millisecond
+	// limitFactor is how many times the limit the switch may take.
+	limitFactor = 3
+	// endGrace is how long the old pod has to end, pointBackTimeout how long EKCO has to point the Service back.
+	endGrace         = 5 * time.Second
+	pointBackTimeout = 10 * time.Second
+	// podInterval is how often EKCO looks for the next pod.
+	podInterval = 250 * time.Millisecond
 )
 
-// cutOver has the Service lead to the highly available MinIO once that has everything.
-// Writers are cut off for as long as it takes: the Service leads nowhere, and the pods that
-// hold their connections are replaced by one that only EKCO can reach. Unless it comes to
-// its end, the Service leads to the single MinIO again before Do returns.
+// cutOver points the Service to the highly available MinIO once that has everything. During the switch clients are cut
+// off: the Service selects no pods, and the pods that hold their connections are replaced by one that only EKCO can
+// reach. Unless the switch succeeds, the Service selects standalone MinIO again before Do returns.
 //
-// Once the Service leads to the highly available one there is no way back, and nothing is
-// copied any more.
+// Once the Service selects the highly available one there is no way back, and EKCO copies nothing more.
 type cutOver struct{ *migrator }
 
 // switchIsOpen implements [actions.StepDef.MustFinish]: while the Service selects no pods, clients have no MinIO.
@@ -39,7 +37,7 @@ func switchIsOpen(step actions.StepContext) bool {
 	return err == nil && state.Disabled
 }
 
-// Prove reports whether EKCO had the Service lead there. While nobody knows, it did not.
+// Prove reports whether EKCO switched the Service. If that is not known, it did not.
 func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	state, err := outputOf[journal.MinioCutOver](step.Action, step.Planned.ID)
 	if err != nil {
@@ -58,22 +56,22 @@ func (s cutOver) Prove(ctx context.Context, step actions.StepContext) (actions.P
 	case err != nil:
 		return proof, err
 	case !switched:
-		proof.Missing = fmt.Sprintf("Service minio selects %s, and not because EKCO switched it", leads)
+		proof.Missing = fmt.Sprintf("Service minio selects %s, and EKCO did not switch it", leads)
 	case state.Forced != "":
 		proof.Missing = s.connected(ctx, state)
 		proof.Done = proof.Missing == ""
 	default:
 		proof.Done = true
 	}
-	if proof.Done && state.Version == "" { // who switched was killed before that was on record
+	if proof.Done && state.Version == "" { // EKCO was killed before it could record the version
 		state.Disabled, state.Version = false, version
 		proof.Outputs, err = json.Marshal(state)
 	}
 	return proof, err
 }
 
-// switched reports whether the Service leads to the highly available MinIO by EKCO's switch: that is on record as what
-// comes next, and so is what came of it, or else nobody but EKCO has set the selector.
+// switched reports whether the Service selects the highly available MinIO because EKCO switched it: either the record
+// says that the switch comes next and how it ended, or no other client has set the selector.
 func (m *migrator) switched(ctx context.Context, state journal.MinioCutOver, leads journal.MinioService, version string) (bool, error) {
 	if leads != journal.MinioServiceHA || !state.Switches || state.Version != "" {
 		return leads == journal.MinioServiceHA && state.Switches, nil
@@ -81,8 +79,7 @@ func (m *migrator) switched(ctx context.Context, state journal.MinioCutOver, lea
 	return m.api.Ours(ctx, version)
 }
 
-// connected says why clients may still be connected to pods that served, or "" once all of
-// these are asked to end.
+// connected returns why clients may still be connected to pods that served, "" once all of these were asked to end.
 func (s cutOver) connected(ctx context.Context, state journal.MinioCutOver) string {
 	single, err := s.api.Single(ctx)
 	if err != nil {
@@ -94,7 +91,7 @@ func (s cutOver) connected(ctx context.Context, state journal.MinioCutOver) stri
 	return ""
 }
 
-// served returns the pods of those that served which are there, and not asked to end.
+// served returns the pods that served, still exist and were not asked to end.
 func served(single minio.Single, state journal.MinioCutOver) (pods []minio.SinglePod) {
 	for _, pod := range single.Own() {
 		if slices.Contains(state.Pods, pod.UID) && pod.State != journal.MinioPodEnds {
@@ -107,7 +104,7 @@ func served(single minio.Single, state journal.MinioCutOver) (pods []minio.Singl
 func (s cutOver) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	attempt := &attempt{migrator: s.migrator, step: step}
 	if err := attempt.load(); err != nil {
-		attempt.state.Disabled = true // so it may be, and nobody else would put it right
+		attempt.state.Disabled = true // it may be, and nothing else would point it back
 		_, unknown := attempt.point(ctx)
 		return nil, errors.Join(err, unknown)
 	}

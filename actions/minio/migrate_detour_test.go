@@ -152,7 +152,7 @@ func TestAMigrationEndsWhereSomebodyElseHasTheServiceLeadNowhere(t *testing.T) {
 		b, r := cordoned(w)
 		b.Point(nowhere)
 		r.End()
-		if !strings.Contains(b.LastLine(), "ended abandoned Service minio selects no pods, and this is not what the migration has come to") {
+		if !strings.Contains(b.LastLine(), "ended abandoned Service minio selects no pods, which this step") {
 			t.Errorf("%s, %s", b.LastLine(), b.outcome())
 		}
 	})

@@ -11,57 +11,56 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errServes keeps what serves clients from being made the same as what does not any more.
-var errServes = errors.New("clients are led to ha-minio, which has the newest data from now on: nothing is copied there any more")
+// errServes keeps EKCO from overwriting the MinIO that serves clients with an older copy.
+var errServes = errors.New("clients use ha-minio, which now has the newest data: EKCO copies nothing more to it")
 
-// elsewhereError keeps a migration from going on beside somebody else's work.
+// elsewhereError stops a migration while another client changes the Service.
 type elsewhereError struct{ leads journal.MinioService }
 
 func (e elsewhereError) Error() string {
 	if e.leads == "" {
-		return "Service minio is gone: nothing is copied before it is there again"
+		return "Service minio is gone: EKCO copies nothing until it exists again"
 	}
-	return fmt.Sprintf("somebody else had Service minio select %s: nothing is copied as long as it does", e.leads)
+	return fmt.Sprintf("another Kubernetes client made Service minio select %s: EKCO copies nothing while it does", e.leads)
 }
 
-// fence says whether the target may be changed, by where the Service leads. Those who ask
-// at the same time share an answer.
+// fence reports whether the target may be changed, by what the Service selects. Concurrent callers share an answer.
 type fence struct {
 	api   minio.API
 	trail *trail
-	// turn is held by who asks.
+	// turn is held while a question is asked.
 	turn chan struct{}
 
 	mu    sync.Mutex
 	leads journal.MinioService
-	// version is the resource version that the Service shall have led there since, empty for any.
+	// version is the resource version since which the Service must have selected that, "" for any.
 	version string
-	// answered is when the question was asked whose answer was the last good one.
+	// answered is when the question with the last good answer was asked.
 	answered time.Time
-	// next is the question that has not been asked yet.
+	// next is the question that was not asked yet.
 	next *question
 }
 
-// question is one that several wait for, and all of them before it is asked.
+// question is shared by all callers that came before it is asked.
 type question struct {
 	done chan struct{}
 	err  error
 }
 
-// newFence expects the Service to lead to the single MinIO.
+// newFence expects the Service to select standalone MinIO.
 func newFence(api minio.API) *fence {
 	return &fence{api: api, turn: make(chan struct{}, 1), leads: journal.MinioServiceSingle}
 }
 
-// shall has the fence expect the Service to lead there, and nowhere else since it had that version.
-func (f *fence) shall(leads journal.MinioService, version string) {
+// expect sets what the Service must select, without a change since that version.
+func (f *fence) expect(leads journal.MinioService, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.leads, f.version, f.answered = leads, version, time.Time{}
 }
 
-// open returns nil if the target may be changed, by an answer to a question that was asked
-// since open was called, or no longer ago than atMost.
+// open returns nil if the target may be changed, by an answer to a question that was asked since open was called, or at
+// most atMost ago.
 func (f *fence) open(ctx context.Context, atMost time.Duration) error {
 	for {
 		f.mu.Lock()
@@ -84,14 +83,14 @@ func (f *fence) open(ctx context.Context, atMost time.Duration) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		// Who asked may have been in more of a hurry.
+		// The caller that asked may have had a shorter deadline.
 		if !errors.Is(q.err, context.Canceled) && !errors.Is(q.err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return q.err
 		}
 	}
 }
 
-// ask asks for all who wait, one question at a time.
+// ask asks for all callers, one question at a time.
 func (f *fence) ask(ctx context.Context, q *question) {
 	defer close(q.done)
 	select {
@@ -101,8 +100,8 @@ func (f *fence) ask(ctx context.Context, q *question) {
 		q.err = ctx.Err()
 	}
 	f.mu.Lock()
-	f.next = nil // who comes from now on waits for another one
-	began, shall, version := time.Now(), f.leads, f.version
+	f.next = nil // later callers wait for another question
+	began, expected, version := time.Now(), f.leads, f.version
 	f.mu.Unlock()
 	if q.err != nil {
 		return
@@ -110,17 +109,17 @@ func (f *fence) ask(ctx context.Context, q *question) {
 	leads, has, err := f.api.Leads(ctx)
 	switch {
 	case err != nil:
-		q.err = fmt.Errorf("look where Service minio leads before something is changed: %w", err)
+		q.err = fmt.Errorf("check what Service minio selects before a change: %w", err)
 	case leads == journal.MinioServiceHA:
 		q.err = errServes
-	case leads != shall:
+	case leads != expected:
 		q.err = elsewhereError{leads}
 	case version != "" && !f.trail.unchanged(has, version):
 		q.err = errTouched
 	default:
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.leads == shall && f.version == version {
+		if f.leads == expected && f.version == version {
 			f.answered = began
 		}
 	}

@@ -177,7 +177,7 @@ func TestAnAnswerToAnEarlierQuestionOpensNothing(t *testing.T) {
 			first := make(chan error, 1)
 			go func() { first <- f.open(t.Context(), 0) }()
 			time.Sleep(takes / 2)
-			f.shall(now.leads, now.version)
+			f.expect(now.leads, now.version)
 			if err := <-first; err != nil {
 				t.Errorf("as it should be when it was asked: %v", err)
 			}
@@ -221,7 +221,7 @@ func TestTheTargetIsChangedOnlyWhileTheServiceLeadsWhereItShall(t *testing.T) {
 			if err := f.open(t.Context(), adds); (err == nil) != want[0] || err != nil && !isElsewhere(err) {
 				t.Errorf("%q, before the switch: %v", leads, err)
 			}
-			f.shall(journal.MinioServiceDisabled, "")
+			f.expect(journal.MinioServiceDisabled, "")
 			if err := f.open(t.Context(), adds); (err == nil) != want[1] || err != nil && !isElsewhere(err) {
 				t.Errorf("%q, in it: %v", leads, err)
 			}

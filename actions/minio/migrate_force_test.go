@@ -93,7 +93,7 @@ func TestAMigrationIsForcedPastASourceThatIsLost(t *testing.T) {
 		b.Retry(r)
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "counts only once it has lasted 5m0s")
 		b.force(r) // that is no answer to what comes of it
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.Pass(time.Hour)
 		b.backs()
 		b.force(r)
@@ -115,7 +115,7 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 		b.comes("done catch-up")
 		b.Stick(true)
 		b.KillSingle()
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.force(r)
 		b.comes("failed cut-over")
 		b.Pass(time.Second)
@@ -124,7 +124,7 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 			t.Errorf("%v: the settings are %v", err, got)
 		}
 		api.switches.Store(false)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.force(r)
 		b.ends(r, claimKept)
 		b.settled()
@@ -135,18 +135,18 @@ func TestAForcedSwitchThatFailsTakesBackWhatActsByItself(t *testing.T) {
 func TestWhatIsTooLongToBeKeptIsTold(t *testing.T) {
 	keeps := acting{of: map[string]map[string]string{}}
 	keeps.add("none", s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.Policy: "a policy"})
-	if len(keeps.of) > 0 || untold(journal.MinioCaughtUp{Acting: keeps.of}) != "" {
+	if len(keeps.of) > 0 || setByHand(journal.MinioCaughtUp{Acting: keeps.of}) != "" {
 		t.Errorf("it keeps %v", keeps.of)
 	}
-	long := strings.Repeat("x", mostActing/2)
+	long := strings.Repeat("x", maxActingBytes/2)
 	for _, bucket := range []string{"a", "b", "c"} {
 		keeps.add(bucket, s3.Settings{s3.Lifecycle: long})
 	}
 	keeps.add("d", s3.Settings{s3.Quota: "small"})
-	if len(keeps.of) != 2 || keeps.of["a"]["lifecycle"] != long || keeps.of["d"]["quota"] != "small" || keeps.untold != 2 {
-		t.Errorf("it keeps %d buckets, and %d not", len(keeps.of), keeps.untold)
+	if len(keeps.of) != 2 || keeps.of["a"]["lifecycle"] != long || keeps.of["d"]["quota"] != "small" || keeps.skipped != 2 {
+		t.Errorf("it keeps %d buckets, and %d not", len(keeps.of), keeps.skipped)
 	}
-	if text := untold(journal.MinioCaughtUp{Acting: keeps.of, Untold: keeps.untold}); !strings.Contains(text, "suspended versioning of 2 buckets, which are too long") {
+	if text := setByHand(journal.MinioCaughtUp{Acting: keeps.of, Untold: keeps.skipped}); !strings.Contains(text, "suspended versioning of 2 buckets on ha-minio") {
 		t.Errorf("it says %s", text)
 	}
 }
@@ -159,8 +159,8 @@ func TestWhatARecordOfBeforeDoesNotKeepIsTold(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &caught); err != nil {
 			t.Fatal(err)
 		}
-		said := untold(caught)
-		if (said == "") != silent || !silent && !strings.Contains(said, "default retention and suspended versioning are to be set on ha-minio by hand") {
+		said := setByHand(caught)
+		if (said == "") != silent || !silent && !strings.Contains(said, "default retention and suspended versioning on ha-minio by hand") {
 			t.Errorf("of %s it says %q", text, said)
 		}
 	}
@@ -177,7 +177,7 @@ func TestWhatIsKeptTakesNoMoreRoomThanThereIs(t *testing.T) {
 		keeps.add(fmt.Sprint("bucket", i), s3.Settings{s3.Lifecycle: strings.Repeat("<\"&>", 500)})
 	}
 	text, err := json.Marshal(keeps.of)
-	if err != nil || len(text) > mostActing || keeps.untold == 0 || len(keeps.of) == 0 {
+	if err != nil || len(text) > maxActingBytes || keeps.skipped == 0 || len(keeps.of) == 0 {
 		t.Errorf("%v: %d bytes of %d buckets", err, len(text), len(keeps.of))
 	}
 }
@@ -194,7 +194,7 @@ func TestAForceIsForOneCauseAndOneAttempt(t *testing.T) {
 		b.Stick(true) // another cause, before the attempt that the force allows
 		b.KillSingle()
 		b.force(r)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same")
 		b.backs()
 		b.Stick(false)
 		b.ends(r, handedOver)
@@ -212,7 +212,7 @@ func TestAnAttemptThatDoesNotNeedTheForceUsesItUp(t *testing.T) {
 		b.Hang(false)
 		b.Pass(30 * time.Second)
 		b.Cordon("a", true)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned; all was the same")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned; both sides were last the same")
 		b.Pass(time.Hour)
 		b.backs()
 		b.Cordon("a", false)

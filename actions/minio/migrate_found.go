@@ -20,33 +20,32 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// foundRest is how long it is until both are looked at again, where one has what the other
-// has not.
-const foundRest = time.Hour
+// recheckInterval is the pause until both are compared again after one was found to have more than the other.
+const recheckInterval = time.Hour
 
-// objectsBeyond names the buckets and versions that one has beyond the other: [replica.Alone],
-// [replica.Written] or [replica.Foreign].
-type objectsBeyond func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
+// objectsOnlyIn names the buckets and versions that one has and the other does not: [replica.Alone], [replica.Written]
+// or [replica.Foreign].
+type objectsOnlyIn func(ctx context.Context, one, other s3.Source, since time.Time) (replica.Names, error)
 
-// alone is what one has and the other has not: buckets and versions, users and policies. What
-// was modified last before since does not count.
-func alone(ctx context.Context, one, other minio.Store, since time.Time, objects objectsBeyond) (journal.MinioFound, error) {
+// onlyIn returns what only one has: buckets and versions, users and policies. What was last modified before since does
+// not count.
+func onlyIn(ctx context.Context, one, other minio.Store, since time.Time, objects objectsOnlyIn) (journal.MinioFound, error) {
 	names, err := objects(ctx, one, other, since)
 	if err != nil {
 		return journal.MinioFound{}, err
 	}
 	found := journal.MinioFound{Count: names.Count, Names: names.First, At: time.Now().UTC()}
 	if !since.IsZero() {
-		return found, nil // when users and policies were made nobody tells
+		return found, nil // MinIO does not report when users and policies were created
 	}
-	users, err := usersBeyond(ctx, one, other)
+	users, err := usersOnlyIn(ctx, one, other)
 	found.Count, found.Names = found.Count+len(users), append(users, found.Names...)
 	found.Names = found.Names[:min(len(found.Names), replica.MaxNames)]
 	return found, err
 }
 
-// usersBeyond names the users, groups and policies that one has beyond the other.
-func usersBeyond(ctx context.Context, one, other minio.Store) ([]string, error) {
+// usersOnlyIn names the users, groups and policies that only one has.
+func usersOnlyIn(ctx context.Context, one, other minio.Store) ([]string, error) {
 	ours, err := one.ExportIAM(ctx)
 	if err != nil {
 		return nil, err
@@ -62,17 +61,17 @@ func usersBeyond(ctx context.Context, one, other minio.Store) ([]string, error) 
 func textOf(found journal.MinioFound) string {
 	text := strings.Join(found.Names, ", ")
 	if more := found.Count - len(found.Names); more > 0 {
-		text = fmt.Sprintf("%s and %d more, which is too much to be named and released", text, more)
+		text = fmt.Sprintf("%s and %d more, too many to name and release", text, more)
 	}
 	return text
 }
 
-// keyFor is the key of a hold for it: a force releases the names that the hold shows, of that store.
+// keyFor is the key of a hold for what was found: a force releases the names that the hold shows, of that store.
 func keyFor(found journal.MinioFound) string {
 	return listKey(append([]string{found.Store}, found.Names...))
 }
 
-// listKey is the key of a hold that is a list.
+// listKey is the key of a hold that names a list.
 func listKey(names []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return hex.EncodeToString(sum[:8])
@@ -83,74 +82,72 @@ func releases(key string, record journal.ActionRecord) string {
 	return fmt.Sprintf("\"ekco retry --force --list %s %s\"", key, record.ID)
 }
 
-// released reports whether a person released every single thing that was found, by its name in the
-// hold that showed what was found before.
+// released reports whether a person released everything that was found, by the names in the earlier hold.
 func released(found, shown journal.MinioFound, record journal.ActionRecord, preflight string) bool {
 	named := found.Count == len(found.Names) && !slices.ContainsFunc(found.Names, func(name string) bool { return !slices.Contains(shown.Names, name) })
 	return named && found.Store == shown.Store && record.HasForced(preflight, keyFor(shown))
 }
 
-// toldOf holds the step that found something until somebody goes past it, or it is time for
-// another look: after a while, or when somebody asks for one.
-func toldOf(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
+// holdFor holds the step that found something until a person releases it, or it is time for another check: after a
+// while, or when a person asks for one.
+func holdFor(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
 	asked := record.Steps[step].Attempts == 0
-	if found.Count == 0 || asked || !within(found.At, foundRest) || released(found, found, record, preflight) {
+	if found.Count == 0 || asked || !within(found.At, recheckInterval) || released(found, found, record, preflight) {
 		return actions.Pass()
 	}
 	return actions.Hold(reason).AboutList(keyFor(found))
 }
 
-// nothingForeign holds before anything of others is removed from the target.
+// nothingForeign holds before EKCO removes data from the target that it did not copy.
 func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	left, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	return toldOf(record, journal.StepPrepareMinio, MinioNothingForeign, foreignText(left.Foreign, record), left.Foreign)
+	return holdFor(record, journal.StepPrepareMinio, MinioNothingForeign, foreignText(left.Foreign, record), left.Foreign)
 }
 
 func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
-	return fmt.Sprintf("ha-minio has %s that the single MinIO has not, and that may be more than a copy of what it had: %s; a migration removes that; if the single MinIO lost it, look after its volume first; save what is needed of it; "+
-		"\"ekco retry %s\" looks again, %s has exactly what is named here removed", words.Count(found.Count, "thing"), textOf(found), record.ID, releases(keyFor(found), record))
+	return fmt.Sprintf("ha-minio has %s that standalone MinIO does not have, and that may not be copies by EKCO: %s; a migration removes them; if standalone MinIO lost data, repair its volume first; save what you need; "+
+		"\"ekco retry %s\" checks again; %s removes exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
-// nothingLacks holds before the single MinIO is deleted that has something alone.
+// nothingLacks holds before EKCO deletes a standalone MinIO that has data of its own.
 func nothingLacks(_ context.Context, record journal.ActionRecord) actions.Verdict {
-	for _, step := range []string{journal.StepCompareMinio, journal.StepDeleteMinioDeployment} {
+	for _, step := range []string{journal.StepCompareMinio, journal.StepCompareAgainMinio, journal.StepDeleteMinioDeployment} {
 		left, err := outputOf[journal.MinioCompared](record, step)
 		if err != nil {
 			return actions.Hold(err.Error()).About("outputs")
 		}
-		if verdict := toldOf(record, step, MinioNothingLacks, lackingText(step, left, record), left.MinioFound); verdict.Kind != actions.VerdictPass {
+		if verdict := holdFor(record, step, MinioNothingLacks, missingText(step, left, record), left.MinioFound); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 	}
 	return actions.Pass()
 }
 
-func lackingText(step string, left journal.MinioCompared, record journal.ActionRecord) string {
-	why := "Service minio selects ha-minio, and EKCO did not switch it, or it or Deployment minio was changed since"
-	if step == journal.StepDeleteMinioDeployment {
-		why = "the single MinIO was changed since ha-minio took its place, as through another Service, and that was not copied; clients may have removed some of the following from ha-minio since"
+func missingText(step string, left journal.MinioCompared, record journal.ActionRecord) string {
+	why := "Service minio selects ha-minio; EKCO did not switch it, or the Service or Deployment minio was changed since"
+	if step != journal.StepCompareMinio {
+		why = "standalone MinIO was changed after the switch, for example through another Service, and that was not copied; clients may have removed some of the following from ha-minio since"
 	}
 	if left.Unread {
-		return fmt.Sprintf("%s; whether all is there that the single MinIO has is not known: %s; \"ekco retry %s\" looks again, %s has Deployment minio deleted all the same, and keeps its claim",
+		return fmt.Sprintf("%s; EKCO cannot check whether ha-minio has all data of standalone MinIO: %s; \"ekco retry %s\" checks again; %s deletes Deployment minio anyway, and keeps its claim",
 			why, textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
 	}
-	return fmt.Sprintf("%s; ha-minio has not all that the single MinIO has, which would be deleted: it is without %s: %s; copy what is needed of it; "+
-		"\"ekco retry %s\" looks again, %s gives up exactly what is named here", why, words.Count(left.Count, "thing"), textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
+	return fmt.Sprintf("%s; the deletion of standalone MinIO would lose %s that ha-minio does not have: %s; copy what you need; "+
+		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", why, words.Count(left.Count, "item"), textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
 }
 
-// compare looks whether the highly available MinIO, to which somebody else has the Service
-// lead, lacks anything: nobody knows what it was switched with. What clients have overwritten
-// there since is not lacking; what they deleted there looks as if it were. Each look replaces
-// the pod of the single one first.
+// compare checks whether the highly available MinIO has everything, where EKCO did not switch the Service and so does
+// not know what it was switched with. What clients have overwritten there since is not missing; what they deleted there
+// seems to be. Each check first replaces the pod of standalone MinIO.
 type compare struct{ *migrator }
 
 func (s compare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
 	return actions.Proof{
-		Done: left.Done, Missing: "it is not known whether ha-minio has all that the single MinIO has",
+		Done: left.Done, Missing: "EKCO has not verified that ha-minio has all data of standalone MinIO",
 		Outputs: step.Action.Steps[step.Planned.ID].Outputs,
 	}, err
 }
@@ -163,7 +160,7 @@ func (s compare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return accounted(step, &left)
 }
 
-// accounted returns the outputs of a step that looked for what is lacking: an error unless that is nothing, or a person
+// accounted returns the outputs of a step that looked for missing data: an error unless none is missing, or a person
 // released it.
 func accounted(step actions.StepContext, left *journal.MinioCompared) (json.RawMessage, error) {
 	before, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
@@ -175,21 +172,21 @@ func accounted(step actions.StepContext, left *journal.MinioCompared) (json.RawM
 	if err != nil || left.Done {
 		return outputs, err
 	}
-	return nil, &actions.UnfinishedError{Left: lackingText(step.Planned.ID, *left, step.Action), Waits: true, Outputs: outputs}
+	return nil, &actions.UnfinishedError{Left: missingText(step.Planned.ID, *left, step.Action), Waits: true, Outputs: outputs}
 }
 
-// isUnknown reports whether an error says that nothing can be compared until somebody repairs one of the stores.
+// isUnknown reports whether an error says that nothing can be compared until a person repairs one of the stores.
 func isUnknown(err error) bool {
 	return errors.As(err, new(noSourceError)) || errors.As(err, new(otherSourceError)) || errors.As(err, new(otherTargetError)) || errors.As(err, new(notCutOffError))
 }
 
-// unknown is what a look found that could not compare.
+// unknown is the result of a check that could not compare.
 func unknown(why error, store string) journal.MinioCompared {
 	found := journal.MinioFound{Count: 1, Names: []string{why.Error()}, At: time.Now().UTC(), Store: store}
 	return journal.MinioCompared{MinioFound: found, Unread: true}
 }
 
-// look compares once nobody can write to the single one any more.
+// look compares once no client can write to standalone MinIO.
 func (s compare) look(ctx context.Context, step actions.StepContext) (journal.MinioCompared, error) {
 	version, err := s.serves(ctx)
 	if err != nil {
@@ -202,7 +199,7 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	both, err := s.cutOff(ctx, step, &left)
 	if isUnknown(err) {
 		found := unknown(err, left.Store)
-		found.Version = version
+		found.Version, found.Target = version, left.Target
 		return found, nil
 	}
 	if err != nil {
@@ -213,20 +210,24 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	found, err := both.lacking(ctx, replica.Alone)
+	fingerprint, err := both.fingerprint(ctx, all.Fingerprint)
+	if err != nil {
+		return journal.MinioCompared{}, err
+	}
+	found, err := both.missing(ctx, replica.Alone)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
 	then, err := s.serves(ctx)
 	if err == nil && then != version {
-		err = &actions.UnfinishedError{Left: "somebody changed Service minio while both were compared", Waits: true}
+		err = &actions.UnfinishedError{Left: "Service minio was changed during the comparison", Waits: true}
 	}
-	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: all.Fingerprint.String(), Target: both.targetID}, err
+	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: fingerprint, Target: both.targetID}, err
 }
 
-// lacking returns what the single MinIO has that the highly available one lacks, or has otherwise.
-func (s sides) lacking(ctx context.Context, objects objectsBeyond) (journal.MinioFound, error) {
-	found, err := alone(ctx, s.source, s.target, time.Time{}, objects)
+// missing returns what standalone MinIO has and the highly available one does not, or has differently.
+func (s sides) missing(ctx context.Context, objects objectsOnlyIn) (journal.MinioFound, error) {
+	found, err := onlyIn(ctx, s.source, s.target, time.Time{}, objects)
 	if err == nil {
 		err = changed(ctx, s.source, s.target, false, &found)
 	}
@@ -234,9 +235,9 @@ func (s sides) lacking(ctx context.Context, objects objectsBeyond) (journal.Mini
 	return found, err
 }
 
-// changed adds what both have, and of which one has something else: what a version has besides its content, settings of
-// buckets, and contents of users, groups and policies. What was made on either since, or written over, is none of that.
-// Of a copy only what clients may have changed counts.
+// changed adds what both have, but differently: attributes of versions, settings of buckets, and contents of users,
+// groups and policies. What was created or overwritten on either side since does not count. On a copy only what clients
+// may have changed counts.
 func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *journal.MinioFound) error {
 	ours, err := one.ExportIAM(ctx)
 	if err != nil {
@@ -250,7 +251,7 @@ func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *jo
 	if isCopy {
 		names = slices.DeleteFunc(names, s3.IsBuiltIn) // another release has others
 	}
-	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true, SameTime: isCopy}) // [replica.Foreign] has told the others
+	report, err := replica.Compare(ctx, one, other, replica.CompareOptions{Besides: true, SameTime: isCopy}) // [replica.Foreign] has named the others
 	if err != nil {
 		return err
 	}
@@ -274,34 +275,32 @@ func changed(ctx context.Context, one, other minio.Store, isCopy bool, found *jo
 	return nil
 }
 
-// ofClients reports whether a setting of the copy may be of clients. EKCO copies with versions kept and without what acts
-// by itself, and does not set the region.
+// ofClients reports whether a setting of the copy may be of clients. EKCO copies with versioning enabled and without
+// settings that act automatically, and does not set the region.
 func ofClients(name s3.SettingName, value string) bool {
 	return value != "" && value != s3.VersioningEnabled && name != s3.Region && (name != s3.ObjectLock || strings.Contains(value, "<Rule>"))
 }
 
-// serves returns the Service's resource version, or an error unless it leads to the highly
-// available one: as long as it does not, clients come to the single one.
+// serves returns the Service's resource version, or an error unless it selects the highly available MinIO: until then
+// clients use standalone MinIO.
 func (s compare) serves(ctx context.Context) (version string, err error) {
 	leads, version, err := s.api.Leads(ctx)
 	if err == nil && leads != journal.MinioServiceHA {
-		err = &actions.UnfinishedError{Left: leadsTo(leads), Waits: true}
+		err = &actions.UnfinishedError{Left: selectsText(leads), Waits: true}
 	}
 	return version, err
 }
 
-// successorTime is how long another pod of the single MinIO has until it serves, where no
-// clients wait for it.
-const successorTime = 2 * time.Minute
+// successorTimeout is how long the next pod of standalone MinIO has until it serves, while no clients wait for it.
+const successorTimeout = 2 * time.Minute
 
-// notCutOffError says why clients may still write to the single MinIO by connections from before the switch.
+// notCutOffError says why clients may still write to standalone MinIO through connections from before the switch.
 type notCutOffError string
 
 func (e notCutOffError) Error() string { return string(e) }
 
-// cutOff replaces the pods of the single one, to which clients may have connections from
-// before the switch, and opens the one that serves then. What the one before served is on record first: the other may
-// find an empty volume.
+// cutOff replaces the pods of standalone MinIO, to which clients may have connections from before the switch, and opens
+// the next one. It first records what the old one served: the next one may find an empty volume.
 func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *journal.MinioCompared) (both sides, err error) {
 	single, err := s.api.Single(ctx)
 	if err != nil {
@@ -319,7 +318,7 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *jou
 		return both, err
 	}
 	if no.Cause != "" {
-		return both, notCutOffError(fmt.Sprintf("clients may still be connected to pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason))
+		return both, notCutOffError(fmt.Sprintf("clients may still be connected to pod %s of standalone MinIO, and no replacement can start: %s", pod.Name, no.Reason))
 	}
 	if both, err = s.openPod(ctx, pod, step.Action); err != nil {
 		return both, err
@@ -333,7 +332,7 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *jou
 	for _, pod := range single.Own() {
 		old.state.Pods = append(old.state.Pods, pod.UID)
 	}
-	soon, cancel := context.WithTimeout(ctx, successorTime)
+	soon, cancel := context.WithTimeout(ctx, successorTimeout)
 	defer cancel()
 	pod, err = old.replace(soon)
 	if crowded := crowdedError(""); errors.As(err, &crowded) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -345,6 +344,10 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *jou
 	if err == nil && both.id != left.Store {
 		both.close()
 		err = otherSourceError{pod.Name, both.id, left.Store}
+	}
+	if err == nil && both.targetID != left.Target {
+		both.close()
+		err = otherTargetError{both.targetID, left.Target}
 	}
 	return both, err
 }

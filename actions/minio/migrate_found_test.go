@@ -30,7 +30,7 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 	}{
 		"nothing was copied": {func(b *duo) { b.Target.DropBucket(kept); b.Target.DropBucket(plain) }, "bucket kept"},
 		"an object lacks": {
-			func(b *duo) { b.Source.Write(plain, "last", "text", s3.Attributes{}, time.Now()) }, "without 1 thing: object plain/last (null, ",
+			func(b *duo) { b.Source.Write(plain, "last", "text", s3.Attributes{}, time.Now()) }, "would lose 1 item that ha-minio does not have: object plain/last (null, ",
 		},
 		"an object is older": {func(b *duo) {
 			b.Target.Write(plain, "both", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
@@ -62,7 +62,7 @@ func TestASwitchBySomebodyElseIsNoProof(t *testing.T) {
 				r := b.start()
 				b.held(journal.StepCompareMinio, MinioNothingLacks, test.want)
 				if name == "an object lacks" { // the others would take as long, and show no more
-					b.Pass(3*time.Hour + foundRest/2)
+					b.Pass(3*time.Hour + recheckInterval/2)
 				}
 				if b.Object(minio.DeploymentRef(miniosim.Namespace)) == nil {
 					t.Fatal("the single one is gone")
@@ -220,8 +220,8 @@ func TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim(t *testing.T) {
 	}{
 		"by a person":                 {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
 		"it is empty when EKCO looks": {step: journal.StepCompareMinio, known: func(*duo) journal.MinioMigrate { return journal.MinioMigrate{Source: "store-1"} }, kill: true},
-		"by EKCO, and there is no look": {step: journal.StepDeleteMinioDeployment, known: func(b *duo) journal.MinioMigrate {
-			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Source: "store-1"}
+		"by EKCO, and there is no look": {step: journal.StepCompareAgainMinio, known: func(b *duo) journal.MinioMigrate {
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1", Source: "store-1"}
 		}, kill: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestASwitchBySomebodyElseFromAnEmptyVolumeKeepsItsClaim(t *testing.T) {
 				}
 				r := b.start()
 				b.held(test.step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
-				b.Pass(2 * foundRest)
+				b.Pass(2 * recheckInterval)
 				b.Retry(r)
 				b.held(test.step, MinioNothingLacks, "its deployment id is store-2, and was store-1")
 				b.force(r)
@@ -250,11 +250,11 @@ func TestWhatTheVolumeWasIsKnownInAnotherProcess(t *testing.T) {
 	for step, comes := range map[string]func(b *duo){
 		journal.StepCompareMinio: func(b *duo) {
 			b.Stick(true)
-			b.held(journal.StepCompareMinio, MinioNothingLacks, "wait for another pod in the place")
+			b.held(journal.StepCompareMinio, MinioNothingLacks, "wait for the next pod")
 			b.Move(s3sim.New())
 			b.Stick(false)
 		},
-		journal.StepDeleteMinioDeployment: func(b *duo) {
+		journal.StepCompareAgainMinio: func(b *duo) {
 			b.Source.SetLatency(time.Second)
 			b.comes("done compare")
 			b.Move(s3sim.New())
@@ -310,7 +310,7 @@ func TestWhatIsWrittenByOldConnectionsIsCompared(t *testing.T) {
 func TestASwitchBySomebodyElseWhereThePodCannotBeReplacedIsNotKnown(t *testing.T) {
 	for name, spoil := range map[string]func(b *duo){
 		"connected to pod":                      func(b *duo) { b.Cordon("a", true) },
-		"wait for another pod in the place":     func(b *duo) { b.Stick(true) },
+		"wait for the next pod":                 func(b *duo) { b.Stick(true) },
 		"minio-by-hand has the label app=minio": func(b *duo) { b.Crowd(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -370,7 +370,7 @@ func TestASwitchBySomebodyElseFromAMinIOThatIsAwayKeepsItsClaim(t *testing.T) {
 		b.KillSingle()
 		b.asks()
 		r := b.start()
-		b.held(journal.StepCompareMinio, MinioNothingLacks, "is not known")
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "cannot check")
 		b.force(r)
 		b.ends(r, claimKept)
 		b.saysClaimKept()
@@ -410,7 +410,7 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 		"an object": {func(b *duo) {
 			b.Target.AddBucket(plain, nil)
 			b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
-		}, "ha-minio has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: object plain/theirs (null, "},
+		}, "ha-minio has 1 item that standalone MinIO does not have, and that may not be copies by EKCO: object plain/theirs (null, "},
 		"a newer object": {func(b *duo) {
 			b.Source.Write(plain, "both", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
 			b.Target.AddBucket(plain, nil)
@@ -420,10 +420,10 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 			b.Source.Write(plain, "both", "text", s3.Attributes{Headers: map[string]string{"Content-Type": "a/a"}}, time.Now().Add(-time.Hour))
 			b.copied()
 			b.Target.Write(plain, "both", "text", s3.Attributes{Headers: map[string]string{"Content-Type": "b/b"}}, time.Now())
-		}, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: object plain/both (null, "},
+		}, "has 1 item that standalone MinIO does not have, and that may not be copies by EKCO: object plain/both (null, "},
 		"a bucket":            {func(b *duo) { b.Target.AddBucket("theirs", nil) }, "bucket theirs"},
-		"a setting":           {func(b *duo) { b.copied(); b.set(b.Target, s3.Policy, `{"Version":"1"}`) }, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: the policy of bucket kept ("},
-		"a setting that acts": {func(b *duo) { b.copied(); b.set(b.Target, s3.Lifecycle, "<keep/>") }, "has 1 thing that the single MinIO has not, and that may be more than a copy of what it had: the lifecycle of bucket kept ("},
+		"a setting":           {func(b *duo) { b.copied(); b.set(b.Target, s3.Policy, `{"Version":"1"}`) }, "has 1 item that standalone MinIO does not have, and that may not be copies by EKCO: the policy of bucket kept ("},
+		"a setting that acts": {func(b *duo) { b.copied(); b.set(b.Target, s3.Lifecycle, "<keep/>") }, "has 1 item that standalone MinIO does not have, and that may not be copies by EKCO: the lifecycle of bucket kept ("},
 		"a default retention": {func(b *duo) { b.copied(); b.set(b.Target, s3.ObjectLock, "<Rule>10 days</Rule>") }, "the object lock of bucket kept ("},
 		"a legal hold": {func(b *duo) {
 			b.copied()
@@ -439,7 +439,7 @@ func TestWhatIsOnTheTargetAndNotEKCOsIsNotRemoved(t *testing.T) {
 				b.asks()
 				r := b.start()
 				b.held(journal.StepPrepareMinio, MinioNothingForeign, test.want)
-				b.Pass(foundRest / 2) // it is not looked at just then
+				b.Pass(recheckInterval / 2) // it is not looked at just then
 				if got := b.Target.Dump(); got != before {
 					t.Errorf("it has %s now, want %s", got, before)
 				}
@@ -543,7 +543,7 @@ func TestAForceReleasesWhatTheHoldNamedAndNoMore(t *testing.T) {
 			for i := range 100 {
 				b.Target.Write(plain, fmt.Sprintf("late-%03d", i), "text", s3.Attributes{}, time.Now())
 			}
-		}, "1 more, which is too much"},
+		}, "1 more, too many"},
 		"one other":       {func(b *duo) { b.Target.Write(plain, "late", "text", s3.Attributes{}, time.Now()) }, "object plain/late"},
 		"the same, newer": {func(b *duo) { b.Target.Write(plain, "theirs", "newer", s3.Attributes{}, time.Now()) }, "object plain/theirs"},
 	} {
@@ -601,7 +601,7 @@ func TestAForceOfAnotherListReleasesNothing(t *testing.T) {
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
 		read := listOf(b.Record())
 		b.Target.Write(plain, "late", "text", s3.Attributes{}, time.Now())
-		b.Pass(2 * foundRest)
+		b.Pass(2 * recheckInterval)
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/late")
 		for _, key := range []string{read, ""} {
 			b.Append("cli:me@here", journal.ActionRetried{Force: true, List: key}, journal.TypeActionRetried)

@@ -82,7 +82,7 @@ func TestASourceThatChangesTooFastHoldsItWithTheRates(t *testing.T) {
 		b.migration.CutOverLimit = time.Second
 		b.migration.CopyBandwidth = 10 // what is written in a second has more bytes
 		r := b.start()
-		b.held(journal.StepCatchUpMinio, MinioSourceCalm, "changes faster than it can be caught up with: a pass over")
+		b.held(journal.StepCatchUpMinio, MinioSourceCalm, "changes faster than EKCO can copy: a pass over")
 		b.backs()
 		b.writer.Stop()
 		b.ends(r, handedOver)
@@ -181,7 +181,7 @@ func TestASourceThatChangesMuchBeforeTheSwitchHasNoOutage(t *testing.T) {
 		}
 		before := b.Calls("patch services")
 		b.Cordon("a", false)
-		b.held(journal.StepCutOverMinio, MinioTries, "changes faster than it can be caught up with")
+		b.held(journal.StepCutOverMinio, MinioTries, "changes faster than EKCO can copy")
 		if b.Calls("patch services") != before {
 			t.Error("clients were kept out")
 		}
@@ -203,7 +203,7 @@ func TestAPodOfSomebodyElseThatComesWithTheOutageStopsTheSwitch(t *testing.T) {
 		b.asks()
 		r := b.start()
 		b.comes(`"tries":1`)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "minio-by-hand has the label app=minio and is not of Deployment minio")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "minio-by-hand has the label app=minio but does not belong to Deployment minio")
 		b.backs()
 		b.Crowd(false)
 		b.ends(r, handedOver)
@@ -244,11 +244,11 @@ func TestWhatHoldsTheSwitchIsAskedOnceMoreRightBeforeIt(t *testing.T) {
 		}
 		begins("")
 		b.Cordon("a", true)
-		begins("no other would start in its place: node a is cordoned")
+		begins("no replacement can start: node a is cordoned")
 		b.Cordon("a", false)
 		past := minio.ServiceRef(miniosim.Namespace)
 		past.Name = "another"
 		b.Put(past, `{"spec":{"selector":{"app":"minio"}}}`)
-		begins("besides Service minio, this selects the single MinIO: another")
+		begins("without Service minio: another")
 	})
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// awaitServed has no effect: its preflight waits until the highly available MinIO has
-// served for long enough.
+// awaitServed has no effect: its preflight waits until the highly available MinIO has served for long enough.
 type awaitServed struct{ *migrator }
 
 func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
@@ -24,9 +23,9 @@ func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.
 
 func (awaitServed) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// untouched ends a migration if the Service was changed since it is known that the highly
-// available MinIO has all: while EKCO was away clients may have been led to the single one
-// again, and what they wrote there would be deleted unread. The next migration compares.
+// untouched ends a migration if the Service was changed after EKCO knew that the highly available MinIO had everything:
+// clients may have used standalone MinIO while EKCO was away, and what they wrote there would be deleted. The next
+// migration compares.
 func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	version, _, err := knownAt(record)
 	if err != nil {
@@ -40,15 +39,15 @@ func (m *migrator) untouched(ctx context.Context, record journal.ActionRecord) a
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case now != version:
-		return actions.Abandon("Service minio was changed since it selects ha-minio, and may have selected the single MinIO meanwhile: the next migration compares what that has").About("touched")
+		return actions.Abandon("Service minio was changed after it selected ha-minio, and may have selected standalone MinIO in between: the next migration compares both").About("touched")
 	}
 	return actions.Pass()
 }
 
-// knownAt returns the resource version that the Service had when the highly available MinIO
-// was known to have all, and the fingerprint of the single one, each empty where that is not on record.
+// knownAt returns the resource version of the Service, and the fingerprint of standalone MinIO, from when EKCO knew
+// that the highly available MinIO had everything; each is empty if it is not recorded.
 func knownAt(record journal.ActionRecord) (version, fingerprint string, err error) {
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return "", "", err
 	}
@@ -57,31 +56,66 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 		return "", "", err
 	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
+	if err != nil {
+		return "", "", err
+	}
+	again, err := outputOf[journal.MinioCompared](record, journal.StepCompareAgainMinio)
 	switch {
 	case err != nil:
 		return "", "", err
 	case compared.Done:
-		return compared.Version, compared.Fingerprint, nil
-	case shall.HandOver && !shall.Switched:
-		return "", "", nil // it is compared yet
-	case shall.HandOver:
-		return shall.Version, shall.Fingerprint, nil
+		version, fingerprint = compared.Version, compared.Fingerprint
+	case plan.HandOver && !plan.Switched:
+		return "", "", nil // the comparison is still to come
+	case plan.HandOver:
+		version, fingerprint = plan.Version, plan.Fingerprint
+	default:
+		version, fingerprint = cut.Version, cut.Fingerprint
 	}
-	return cut.Version, cut.Fingerprint, nil
+	if again.Done {
+		fingerprint = again.Fingerprint
+	}
+	return version, fingerprint, nil
 }
 
-// deleteDeployment is done when there is no Deployment of that UID any more. Before it deletes that it looks for what was
-// written there since the highly available MinIO has all.
+// compareAgain verifies that standalone MinIO is as it was when the highly available one had everything, or else that
+// this has everything still. It can be cancelled, unlike the deletion.
+type compareAgain struct{ *migrator }
+
+func (s compareAgain) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+	proof, err := compare(s).Prove(ctx, step)
+	if err != nil || proof.Done {
+		return proof, err
+	}
+	gone, err := deleteDeployment(s).Prove(ctx, step)
+	proof.Done = gone.Done // somebody else deleted the Deployment: nothing is verified, and the claim is kept
+	return proof, err
+}
+
+func (s compareAgain) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+	if unread, err := isUnread(step.Action); err != nil || unread {
+		outputs, failed := json.Marshal(journal.MinioCompared{Done: true}) // the claim is kept
+		return outputs, errors.Join(err, failed)
+	}
+	left, err := s.late(ctx, step.Action)
+	if err != nil {
+		return nil, err
+	}
+	return accounted(step, &left)
+}
+
+// deleteDeployment is done when there is no Deployment of that UID any more. It first checks for what clients wrote
+// there after the highly available MinIO had everything.
 type deleteDeployment struct{ *migrator }
 
 func (s deleteDeployment) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	single, err := s.api.Single(ctx)
 	return actions.Proof{
-		Done: err == nil && single.Deployment != shall.Deployment, Missing: "Deployment minio still exists", Outputs: lateOf(step),
+		Done: err == nil && single.Deployment != plan.Deployment, Missing: "Deployment minio still exists", Outputs: lateOutputs(step),
 	}, err
 }
 
@@ -90,7 +124,7 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	if err != nil || proof.Done {
 		return proof.Outputs, err
 	}
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +133,22 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 		return nil, err
 	}
 	defer s.changed()
-	return outputs, kube.Deleted(s.api.DeleteDeployment(ctx, shall.Deployment))
+	if err := kube.Deleted(s.api.DeleteDeployment(ctx, plan.Deployment)); err != nil {
+		return nil, errors.Join(err, s.notDeleted(ctx, step))
+	}
+	return outputs, nil
 }
 
-// looked returns what the single MinIO has alone and a person released, or an error.
+// notDeleted records that the last check counts no more: standalone MinIO runs on.
+func (deleteDeployment) notDeleted(ctx context.Context, step actions.StepContext) error {
+	return step.Note(context.WithoutCancel(ctx), journal.MinioCompared{})
+}
+
+// looked returns what only standalone MinIO has and a person released, or an error.
 func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	unread, err := unreadBy(step.Action)
-	if err != nil || unread || !looksLate(step.Action) {
-		return lateOf(step), err // the claim is kept
+	unread, err := isUnread(step.Action)
+	if err != nil || unread || !hasLateLook(step.Action) {
+		return lateOutputs(step), err // the claim is kept
 	}
 	left, err := s.late(ctx, step.Action)
 	if err != nil {
@@ -120,17 +162,16 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 		return nil, err
 	}
 	if err := step.NoteAhead(ctx, left); err != nil {
-		return nil, err // or else nobody would know that this deletes it
+		return nil, err // an EKCO on another node must know that this one deletes it
 	}
 	if err := step.CheckAgain(ctx); err != nil {
-		left.Done = false
-		return nil, errors.Join(err, step.Note(ctx, left))
+		return nil, errors.Join(err, s.notDeleted(ctx, step))
 	}
 	return outputs, nil
 }
 
-// below looks once more for objects below others, which clients may have written since the step before. What it finds
-// that step tells, and holds.
+// below checks once more for objects below others, which clients may have written since the step before. That step
+// reports and holds for what it finds.
 func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) error {
 	step.Planned.ID = journal.StepLookBelowAgainMinio
 	_, err := lookBelow{s.api, s.sourceDrive}.Do(ctx, step)
@@ -140,58 +181,65 @@ func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) e
 	return err
 }
 
-// lateOf is what is on record of the look, which a later step needs.
-func lateOf(step actions.StepContext) json.RawMessage {
-	if outputs := step.Action.Steps[step.Planned.ID].Outputs; len(outputs) > 0 {
-		return outputs
+// checkCounts is how long the last check counts, from its end to the deletion.
+const checkCounts = 10 * time.Minute
+
+// lateOutputs is the recorded result of the check, which a later step needs. If somebody else deletes the Deployment
+// long after it, it proves nothing.
+func lateOutputs(step actions.StepContext) json.RawMessage {
+	outputs := step.Action.Steps[step.Planned.ID].Outputs
+	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
+	if len(outputs) == 0 || err == nil && left.Done && !within(left.At, checkCounts) {
+		return json.RawMessage("{}")
 	}
-	return json.RawMessage("{}")
+	return outputs
 }
 
-// late returns what the highly available MinIO lacks, if the single one is not as it was when the other one had all of
-// it. Clients may have deleted some of that on the highly available one since; nothing tells that from what was lost.
-func (s deleteDeployment) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
+// late returns what the highly available MinIO does not have, if standalone MinIO is not as it was when the other one
+// had everything. Clients may have deleted some of that from the highly available one since; EKCO cannot distinguish
+// that from lost data.
+func (m *migrator) late(ctx context.Context, record journal.ActionRecord) (journal.MinioCompared, error) {
 	_, was, err := knownAt(record)
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	both, err := s.open(ctx, record)
-	var found journal.MinioFound
+	both, err := m.open(ctx, record)
+	var left journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		found, err = both.lackingSince(ctx, was)
+		left, err = both.missingSince(ctx, was)
 	}
 	if err == nil {
-		err = both.identify(ctx, record) // the look may have taken hours
+		err = both.identify(ctx, record) // the check may have taken hours
 	}
 	if isUnknown(err) {
 		return unknown(err, ""), nil
 	}
-	return journal.MinioCompared{MinioFound: found}, err
+	left.At = time.Now().UTC()
+	return left, err
 }
 
-// lackingSince is lacking if the single MinIO has another fingerprint than it had, and else looks for users and
-// policies alone, of which that knows nothing.
-func (s sides) lackingSince(ctx context.Context, fingerprint string) (journal.MinioFound, error) {
+// missingSince is missing, if standalone MinIO has another fingerprint than before.
+func (s sides) missingSince(ctx context.Context, was string) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
-		return journal.MinioFound{}, err
+		return left, err
 	}
-	if all.Fingerprint.String() != fingerprint {
-		return s.lacking(ctx, replica.Written)
+	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && left.Fingerprint != was {
+		left.MinioFound, err = s.missing(ctx, replica.Written)
 	}
-	names, err := usersBeyond(ctx, s.source, s.target)
-	return journal.MinioFound{Count: len(names), Names: names[:min(len(names), replica.MaxNames)], At: time.Now().UTC(), Store: s.id}, err
+	left.Store = s.id
+	return left, err
 }
 
-// looksLate reports whether the plan has that look. Those of earlier EKCOs lack it.
-func looksLate(record journal.ActionRecord) bool {
+// hasLateLook reports whether the plan has that check. Those of earlier EKCOs do not.
+func hasLateLook(record journal.ActionRecord) bool {
 	planned, is := record.Plan.Step(journal.StepDeleteMinioDeployment)
 	return !record.Planned || is && planned.Does == doesLookAndDelete
 }
 
-// deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone.
-// One that a Deployment uses again is left alone.
+// deleteSingleClaim is done when the claim was asked to end: it stays until the pod is gone. A claim that a new
+// Deployment uses is kept.
 type deleteSingleClaim struct{ *migrator }
 
 // leftOut is why something is not done.
@@ -200,15 +248,15 @@ type leftOut struct {
 }
 
 func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
 	claim, exists, err := s.api.SingleClaim(ctx)
-	if err != nil || !exists || claim.Ends || claim.UID != shall.Claim {
+	if err != nil || !exists || claim.Ends || claim.UID != plan.Claim {
 		return actions.Proof{Done: err == nil}, err
 	}
-	unread, err := unreadBy(step.Action)
+	unread, err := isUnread(step.Action)
 	if err != nil {
 		return actions.Proof{}, err
 	}
@@ -220,39 +268,54 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 		return actions.Proof{}, err
 	}
 	if single.Deployment != "" {
-		return leftAlone("the claim minio-pv-claim is left alone: there is a Deployment minio again, which uses it")
+		return leftAlone("the claim minio-pv-claim is kept: a new Deployment minio uses it")
 	}
 	late, err := outputOf[journal.MinioCompared](step.Action, journal.StepDeleteMinioDeployment)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if looksLate(step.Action) && !late.Done {
-		return leftAlone("the claim minio-pv-claim is kept: somebody else deleted Deployment minio, before it was known that ha-minio has all that the single MinIO had; delete the claim once nobody misses anything")
+	if hasLateLook(step.Action) && !late.Done {
+		return leftAlone("the claim minio-pv-claim is kept: another Kubernetes client deleted Deployment minio before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
 	}
 	return s.needed(ctx, step.Action)
 }
 
-// needed leaves the claim if the highly available MinIO is gone: what is on it may be the last copy.
+// needed keeps the claim if the highly available MinIO is gone, or has other volumes: the claim may have the last copy.
 func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionRecord) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon {
 		return leftAlone("the claim minio-pv-claim is kept: " + verdict.Reason)
 	}
-	return actions.Proof{Missing: "the claim of the single MinIO still exists"}, err
+	_, was, known := storesOf(record)
+	if err = errors.Join(err, known); err != nil || was == "" {
+		return actions.Proof{Missing: claimExists}, err
+	}
+	target, err := s.target(ctx)
+	if err != nil {
+		return actions.Proof{}, err
+	}
+	defer target.Close()
+	is, err := idOf(ctx, "ha-minio", target)
+	if err == nil && is != was {
+		return leftAlone("the claim minio-pv-claim is kept: " + otherTargetError{is, was}.Error())
+	}
+	return actions.Proof{Missing: claimExists}, err
 }
 
-// keptUnread is why a claim stays that may hold what nobody has copied.
-const keptUnread = "the claim minio-pv-claim is kept: the switch went without what was written to the single MinIO last, which may be on it; delete it once nobody misses anything"
+const claimExists = "the claim of standalone MinIO still exists"
+
+// keptUnread is why a claim is kept that may have data without a copy.
+const keptUnread = "the claim minio-pv-claim is kept: it may have the last writes to standalone MinIO, which were not copied; delete it when you are sure that no data is missing"
 
 func leftAlone(why string) (actions.Proof, error) {
 	outputs, err := json.Marshal(leftOut{why})
 	return actions.Proof{Done: err == nil, Outputs: outputs}, err
 }
 
-// unreadBy reports whether the Service leads to the highly available MinIO by a switch that
-// went without the last that the single one had.
-func unreadBy(record journal.ActionRecord) (bool, error) {
-	shall, err := shallOf(record)
+// isUnread reports whether the Service selects the highly available MinIO after a switch without the last writes to
+// standalone MinIO.
+func isUnread(record journal.ActionRecord) (bool, error) {
+	plan, err := planOf(record)
 	if err != nil {
 		return false, err
 	}
@@ -264,8 +327,12 @@ func unreadBy(record journal.ActionRecord) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	again, err := outputOf[journal.MinioCompared](record, journal.StepCompareAgainMinio)
+	if err != nil {
+		return false, err
+	}
 	late, err := outputOf[journal.MinioCompared](record, journal.StepDeleteMinioDeployment)
-	return shall.HandOver && shall.Unread || cut.Unread || compared.Unread || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
+	return plan.HandOver && plan.Unread || cut.Unread || compared.Unread || again.Unread && again.Done || late.Unread && record.Steps[journal.StepDeleteMinioDeployment].Done(), err
 }
 
 func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
@@ -273,9 +340,9 @@ func (s deleteSingleClaim) Do(ctx context.Context, step actions.StepContext) (js
 	if err != nil || proof.Done {
 		return proof.Outputs, err
 	}
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return nil, err
 	}
-	return nil, kube.Deleted(s.api.DeleteSingleClaim(ctx, shall.Claim))
+	return nil, kube.Deleted(s.api.DeleteSingleClaim(ctx, plan.Claim))
 }

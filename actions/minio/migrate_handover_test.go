@@ -66,9 +66,9 @@ func TestOnlyTheClaimThatWasPlannedForIsDeleted(t *testing.T) {
 		"it is gone":                           {remains{}, nil, false, ""},
 		"it ends":                              {remains{claim: minio.Claim{UID: "uid-claim", Ends: true}, exists: true}, nil, false, ""},
 		"it is another one":                    {remains{claim: minio.Claim{UID: "uid-new"}, exists: true}, nil, false, ""},
-		"the last was not read":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: the switch went without"},
-		"somebody else deleted the Deployment": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, false, "somebody else deleted Deployment minio"},
-		"there is a Deployment anew":           {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, looked, false, "there is a Deployment minio again"},
+		"the last was not read":                {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, unread, false, "is kept: it may have the last writes"},
+		"somebody else deleted the Deployment": {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}, nil, false, "client deleted Deployment minio"},
+		"there is a Deployment anew":           {remains{claim: minio.Claim{UID: "uid-claim"}, exists: true, single: minio.Single{Deployment: "uid-new"}}, looked, false, "a new Deployment minio uses it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := actions.StepContext{Action: recordOf(t, ours, test.steps)}
@@ -133,7 +133,7 @@ func TestWhatIsLeftIsKeptIfTheHighlyAvailableMinIOIsGone(t *testing.T) {
 					b := grown(w)
 					b.copied()
 					b.Point(toHA)
-					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+					b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 					reconcile := b.AfterEffect
 					b.AfterEffect = func(done string) {
 						if reconcile(done); done == effect {
@@ -188,10 +188,10 @@ func TestTheSourceIsKeptWhileAnyReplicaIsLacking(t *testing.T) {
 				if err := b.Client(b.Objects).Healthy(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+				b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 				r := b.start()
 				b.Pass(2 * DefaultKeepSource)
-				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "all of its replicas")
+				b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "only while all replicas of ha-minio")
 				test.mend(b)
 				b.ends(r, handedOver)
 			})
@@ -268,7 +268,7 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 	}{
 		"EKCO's switch": {journal.StepLookBelowAgainMinio, "done cut-over", nil},
 		"of an earlier one": {journal.StepLookBelowAgainMinio, "planned", func(b *duo) journal.MinioMigrate {
-			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()}
+			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"}
 		}},
 		"of a person": {journal.StepCompareMinio, "planned", func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }},
 	} {
@@ -288,7 +288,7 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.comes(test.line)
 				b.Pass(time.Second)
 				b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
-				b.held(test.step, MinioNoBypass, "selects the single MinIO: minio-nodeport")
+				b.held(test.step, MinioNoBypass, "without Service minio: minio-nodeport")
 				if test.step == journal.StepCompareMinio { // which would find it, too
 					b.Source.SetLatency(time.Second)
 					b.Remove(other)
@@ -300,13 +300,13 @@ func TestWhatIsWrittenPastTheSwitchIsNotDeletedUnread(t *testing.T) {
 				b.Source.Delete(kept, "document-0", time.Now()) // as its lifecycle does
 				b.Source.SetLatency(0)
 				b.Remove(other)
-				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "object plain/late (null, ")
-				b.Pass(2 * foundRest)
-				if !strings.Contains(b.outcome(), "Deployment true, claim true") || !strings.Contains(string(b.Record().Steps[journal.StepDeleteMinioDeployment].Outputs), `"store":"store-1"`) {
+				b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "object plain/late (null, ")
+				b.Pass(2 * recheckInterval)
+				if !strings.Contains(b.outcome(), "Deployment true, claim true") || !strings.Contains(string(b.Record().Steps[journal.StepCompareAgainMinio].Outputs), `"store":"store-1"`) {
 					t.Fatal(b.outcome())
 				}
 				b.Retry(r)
-				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "object plain/late (null, ")
+				b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "object plain/late (null, ")
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
 			})
@@ -351,7 +351,7 @@ func TestTheLastLookGoesByNoClock(t *testing.T) {
 				r := b.start()
 				b.comes("done cut-over")
 				test.change(b)
-				b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, test.want)
+				b.held(journal.StepCompareAgainMinio, MinioNothingLacks, test.want)
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
 			})
@@ -367,12 +367,12 @@ func TestNothingIsDeletedWhenTheCopyIsGone(t *testing.T) {
 		known           func(b *duo) journal.MinioMigrate
 		end             string
 	}{
-		"after the switch":  {journal.StepDeleteMinioDeployment, MinioNothingLacks, nil, claimKept},
+		"after the switch":  {journal.StepCompareAgainMinio, MinioNothingLacks, nil, claimKept},
 		"before the switch": {journal.StepCutOverMinio, MinioSuccessor, nil, asBefore},
-		"after a switch that an earlier migration made": {journal.StepDeleteMinioDeployment, MinioNothingLacks, func(b *duo) journal.MinioMigrate {
+		"after a switch that an earlier migration made": {journal.StepCompareAgainMinio, MinioNothingLacks, func(b *duo) journal.MinioMigrate {
 			return journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"}
 		}, claimKept},
-		"after a comparison": {journal.StepDeleteMinioDeployment, MinioNothingLacks, func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }, claimKept},
+		"after a comparison": {journal.StepCompareAgainMinio, MinioNothingLacks, func(*duo) journal.MinioMigrate { return journal.MinioMigrate{} }, claimKept},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {
@@ -390,7 +390,7 @@ func TestNothingIsDeletedWhenTheCopyIsGone(t *testing.T) {
 				b.comes(map[string]string{"before the switch": "done copy", "after the switch": "done cut-over", "after a comparison": "done compare"}[name])
 				b.EmptyTarget()
 				b.held(test.step, test.preflight, want)
-				b.Pass(2 * foundRest)
+				b.Pass(2 * recheckInterval)
 				b.held(test.step, test.preflight, want)
 				if test.end == claimKept {
 					b.force(r)
@@ -420,7 +420,7 @@ func TestADeploymentThatSomebodyElseDeletesKeepsItsClaim(t *testing.T) {
 			b.Pass(time.Minute)
 			b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
 			b.Remove(other)
-			b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "plain/late")
+			b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "plain/late")
 			if released { // and something holds it after the last look
 				b.Source.SetLatency(5 * time.Second)
 				b.force(r)
@@ -452,7 +452,7 @@ func TestASourceThatCannotBeLookedAtLastKeepsItsClaim(t *testing.T) {
 		b.KillSingle()
 		b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "Deployment minio has no pod")
 		b.force(r)
-		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "Deployment minio has no pod")
+		b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "Deployment minio has no pod")
 		b.force(r)
 		b.ends(r, claimKept)
 	})
@@ -467,13 +467,13 @@ func TestAnotherStoreInThePlaceOfTheSourceKeepsItsClaim(t *testing.T) {
 		b.comes("done cut-over")
 		b.Move(s3sim.New())
 		b.KillSingle()
-		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+		b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "its deployment id is store-2, and was store-1")
 		b.Retry(r) // without force it looks again
-		b.Pass(2 * foundRest)
+		b.Pass(2 * recheckInterval)
 		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
 			t.Fatal(got)
 		}
-		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "its deployment id is store-2, and was store-1")
+		b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "its deployment id is store-2, and was store-1")
 		b.force(r)
 		r.End()
 		if got := b.outcome(); !strings.Contains(got, "Deployment false, claim true") {
@@ -488,7 +488,7 @@ func TestTheLastLookEndsWithEKCO(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Point(toHA)
-		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 		r := b.start()
 		b.Pass(DefaultKeepSource - time.Minute)
 		b.Source.SetLatency(5 * time.Second)
@@ -528,13 +528,13 @@ func TestAServiceThatComesDuringTheLastLookHoldsIt(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Point(toHA)
-		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 		r := b.start()
 		b.Pass(DefaultKeepSource - time.Minute)
 		b.Source.SetLatency(5 * time.Second)
 		b.comes("started delete-deployment")
 		b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
-		b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "selects the single MinIO: minio-nodeport")
+		b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "without Service minio: minio-nodeport")
 		b.Remove(other)
 		b.ends(r, handedOver)
 	})

@@ -16,37 +16,38 @@ import (
 )
 
 const (
-	// hearingLease is after what time another connection follows the one that listens, which the server ends after an
-	// hour; for hearingOverlap both listen.
-	hearingLease   = 45 * time.Minute
-	hearingOverlap = time.Minute
-	// hearingRetry is how long it is until it tries again.
-	hearingRetry = 5 * time.Second
-	// echoTimeout is how long an echo is waited for, which is asked for every echoInterval: a server may keep events
-	// back until there are enough.
+	// listenLease is when a second connection follows the one that listens, which the server ends after an hour; for
+	// listenOverlap both listen.
+	listenLease   = 45 * time.Minute
+	listenOverlap = time.Minute
+	// listenRetry is the pause before it connects again.
+	listenRetry = 5 * time.Second
+	// echoTimeout is how long EKCO waits for the event of an echo, which it sends every echoInterval: a server may
+	// delay events until there are enough.
 	echoTimeout  = 3 * time.Second
 	echoInterval = 20 * time.Millisecond
-	// maxHeard is how many removals are remembered since a pass, of 24 bytes each. What is forgotten is not known to be
-	// removed.
-	maxHeard = 100_000
+	// maxRemovals is the maximum number of removals that are remembered between passes, of 24 bytes each. What is
+	// forgotten is not known to be removed.
+	maxRemovals = 100_000
 )
 
-// hearing remembers what clients were heard to remove from the single MinIO: only that may be removed from the copy
-// without a person's word. It listens from the first connection of a migration until that is over. Nobody hears while
-// EKCO is away. It is nil where nobody listens.
-type hearing struct {
+// listener remembers which removals the events of standalone MinIO reported: EKCO removes only these from the copy
+// without asking a person. It listens from the first connection of a migration until that is over, but not while EKCO
+// is away. It is nil where EKCO does not listen.
+type listener struct {
 	mu sync.Mutex
-	// pod is the one that is listened to, store what it serves. life is that of the migration that listens.
+	// pod is the pod that it listens to, store the id of its store. life is the context of the migration that listens.
 	pod, store string
 	life       context.Context
 	source     minio.Store
-	// echoes are waited for, by key. silent is set where the pod reports none, so that nobody waits for it again.
+	// echoes are waited for, by key. silent is set if the pod reports no echo, so that EKCO does not wait for one
+	// again.
 	echoes map[string]func()
 	silent bool
-	// heard is what was removed since the last pass over everything, before what was between the last two, each with the
+	// removals are those since the last pass over everything, before those between the last two passes, each with the
 	// milliseconds since 1970.
-	heard, before map[removalHash]int64
-	// failed is why nobody listened for a while, until that was told.
+	removals, before map[removalHash]int64
+	// failed is why EKCO missed events, until that was logged.
 	failed error
 }
 
@@ -58,9 +59,9 @@ func hashOf(bucket, key, id string) removalHash {
 	return removalHash(sum[:16])
 }
 
-// listen has a pod be listened to from before it returns, if that can be and ctx is of a migration under way. The store
-// is closed once nobody listens.
-func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
+// listen starts to listen to a pod before it returns, if ctx is of an open migration. The store is closed when
+// listening ends.
+func (h *listener) listen(ctx context.Context, pod minio.SinglePod, id string, connect func() (minio.Store, error)) error {
 	life := actions.Life(ctx)
 	if h == nil || life == nil {
 		return nil
@@ -68,10 +69,10 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 	h.mu.Lock()
 	ended := h.life != nil && h.life.Err() != nil
 	known := h.pod == pod.UID && !ended
-	if h.store != id || h.heard == nil {
-		h.heard, h.before = map[removalHash]int64{}, nil
+	if h.store != id || h.removals == nil {
+		h.removals, h.before = map[removalHash]int64{}, nil
 	} else if ended {
-		h.failed = errors.New("nobody listened since the last migration ended")
+		h.failed = errors.New("EKCO received no events after the last migration ended")
 	}
 	if h.pod, h.store = pod.UID, id; !known {
 		h.life = life
@@ -95,8 +96,8 @@ func (h *hearing) listen(ctx context.Context, pod minio.SinglePod, id string, co
 	return nil
 }
 
-// catchUp waits until all is heard that was removed before. If that takes too long, the rest is not known to be removed.
-func (h *hearing) catchUp(ctx context.Context) {
+// catchUp waits until all earlier removals are reported. If that takes too long, the rest is not known to be removed.
+func (h *listener) catchUp(ctx context.Context) {
 	if h == nil {
 		return
 	}
@@ -132,12 +133,12 @@ func (h *hearing) catchUp(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		h.fails(fmt.Errorf("wait until all events of the single MinIO are heard: %w", err))
+		h.fails(fmt.Errorf("wait until standalone MinIO has reported all events: %w", err))
 	}
 }
 
-// isSilent reports whether a server answers and reports no echo, once that was seen.
-func (h *hearing) isSilent(seen bool) bool {
+// isSilent reports whether a server was seen to answer without reporting an echo.
+func (h *listener) isSilent(seen bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.silent = h.silent || seen
@@ -145,10 +146,10 @@ func (h *hearing) isSilent(seen bool) bool {
 }
 
 // follow listens to a pod, one connection after the other, until the migration is over or listens to another pod.
-func (h *hearing) follow(life context.Context, pod string, store minio.Store) {
+func (h *listener) follow(life context.Context, pod string, store minio.Store) {
 	defer store.Close()
 	for h.needs(life, pod) {
-		one, end := context.WithTimeout(life, hearingLease+hearingOverlap)
+		one, end := context.WithTimeout(life, listenLease+listenOverlap)
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -158,24 +159,24 @@ func (h *hearing) follow(life context.Context, pod string, store minio.Store) {
 			}
 		}()
 		select {
-		case <-time.After(hearingLease):
+		case <-time.After(listenLease):
 			continue
 		case <-ended: // with the migration, too
 		}
 		select {
 		case <-life.Done():
-		case <-time.After(hearingRetry):
+		case <-time.After(listenRetry):
 		}
 	}
 }
 
-func (h *hearing) needs(life context.Context, pod string) bool {
+func (h *listener) needs(life context.Context, pod string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.pod == pod && life.Err() == nil
 }
 
-func (h *hearing) take(removal s3.Removal) {
+func (h *listener) take(removal s3.Removal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if echo := h.echoes[removal.Key]; echo != nil {
@@ -185,19 +186,19 @@ func (h *hearing) take(removal s3.Removal) {
 		return
 	}
 	hash, at := hashOf(removal.Bucket, removal.Key, removal.ID), removal.At.UnixMilli()
-	if was, known := h.heard[hash]; at > was && (known || len(h.heard) < maxHeard) {
-		h.heard[hash] = at
+	if was, known := h.removals[hash]; at > was && (known || len(h.removals) < maxRemovals) {
+		h.removals[hash] = at
 	}
 }
 
-func (h *hearing) fails(err error) {
+func (h *listener) fails(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failed = err
 }
 
-// failure returns why nobody listened for a while, once.
-func (h *hearing) failure() error {
+// failure returns once why EKCO missed events.
+func (h *listener) failure() error {
 	if h == nil {
 		return nil
 	}
@@ -207,16 +208,16 @@ func (h *hearing) failure() error {
 	return h.failed
 }
 
-// removed reports whether a client was heard to remove a version, or all of its object or bucket, since it was
-// written; without a key it is about the bucket.
-func (h *hearing) removed(bucket string, v s3.Version) bool {
+// removed reports whether an event reported the removal of a version, or of all of its object or bucket, after it was
+// written; a version without a key stands for the bucket.
+func (h *listener) removed(bucket string, v s3.Version) bool {
 	if h == nil {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, hash := range []removalHash{hashOf(bucket, v.Key, v.ID), hashOf(bucket, v.Key, ""), hashOf(bucket, "", "")} {
-		for _, heard := range []map[removalHash]int64{h.heard, h.before} {
+		for _, heard := range []map[removalHash]int64{h.removals, h.before} {
 			if at, is := heard[hash]; is && v.Modified.UnixMilli() <= at {
 				return true
 			}
@@ -225,17 +226,17 @@ func (h *hearing) removed(bucket string, v s3.Version) bool {
 	return false
 }
 
-// passed forgets what was removed before a pass over everything began, which has removed that from the copy.
-func (h *hearing) passed() {
+// passed forgets removals from before the pass over everything that just ended, which removed them from the copy.
+func (h *listener) passed() {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.heard, h.before = map[removalHash]int64{}, h.heard
+	h.removals, h.before = map[removalHash]int64{}, h.removals
 }
 
-// known returns what may be removed from the copy: what clients were heard to remove, and what a person released.
+// known returns what may be removed from the copy because a person released it.
 func (m *migrator) known(record journal.ActionRecord) (func(name string) bool, error) {
 	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {

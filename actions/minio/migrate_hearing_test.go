@@ -29,7 +29,7 @@ func (l leased) Hear(ctx context.Context, heard func(s3.Removal)) error {
 // TestARemovalIsProofOfNothingThatWasWrittenSince, nor of what another store lost.
 func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h := s3sim.New(), &hearing{}
+		store, h := s3sim.New(), &listener{}
 		store.AddBucket("b", nil)
 		store.AddBucket("c", nil)
 		life, over := context.WithCancel(t.Context())
@@ -98,7 +98,7 @@ func TestARemovalIsProofOfNothingThatWasWrittenSince(t *testing.T) {
 			t.Error("the next migration hears nothing, or nobody is told that there was a gap")
 		}
 		over()
-		if (*hearing)(nil).removed("b", v) {
+		if (*listener)(nil).removed("b", v) {
 			t.Error("nobody listens, and it is heard")
 		}
 	})
@@ -120,7 +120,7 @@ func (m mute) Echo(ctx context.Context, bucket, key string) error {
 // TestAPodThatReportedNoEchoDoesNotSpeakForTheNext.
 func TestAPodThatReportedNoEchoDoesNotSpeakForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h, began := s3sim.New(), &hearing{}, time.Now()
+		store, h, began := s3sim.New(), &listener{}, time.Now()
 		store.AddBucket("b", nil)
 		busy := mute{plainStore{store}, began.Add(2 * echoTimeout)}
 		for _, pod := range []string{"one", "two", "three"} {
@@ -137,7 +137,7 @@ func TestAPodThatReportedNoEchoDoesNotSpeakForTheNext(t *testing.T) {
 // TestAServerThatReportsNoEchoIsWaitedForOnce: clients wait, too, when EKCO asks for it in the switch.
 func TestAServerThatReportsNoEchoIsWaitedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h := s3sim.New(), &hearing{}
+		store, h := s3sim.New(), &listener{}
 		store.AddBucket("b", nil)
 		began := time.Now()
 		if err := h.listen(actions.WithLife(t.Context()), minio.SinglePod{UID: "one"}, "store", func() (minio.Store, error) { return mute{plainStore: plainStore{store}}, nil }); err != nil {
@@ -164,7 +164,7 @@ func TestWhatIsHeardTakesLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&stats)
 		return stats.HeapAlloc
 	}
-	h := &hearing{heard: map[removalHash]int64{}}
+	h := &listener{removals: map[removalHash]int64{}}
 	at, long, before := time.Now(), strings.Repeat("x", 1000), heap()
 	take := func(i int, at time.Time) {
 		h.take(s3.Removal{Bucket: "bucket", Key: fmt.Sprint(long, i), ID: s3.NullVersion, At: at})
@@ -174,14 +174,14 @@ func TestWhatIsHeardTakesLittleMemory(t *testing.T) {
 	}
 	for range 2 {
 		h.passed()
-		for i := range maxHeard + 1 {
+		for i := range maxRemovals + 1 {
 			take(i, at)
 		}
 	}
 	if took := heap() - before; took > 24<<20 {
 		t.Errorf("it takes %d MiB", took>>20)
 	}
-	if !removed(maxHeard-1, at) || removed(maxHeard, at) {
+	if !removed(maxRemovals-1, at) || removed(maxRemovals, at) {
 		t.Error("not as many are known as shall be")
 	}
 	take(0, at.Add(time.Minute)) // also when there is no room for others
@@ -193,7 +193,7 @@ func TestWhatIsHeardTakesLittleMemory(t *testing.T) {
 
 // TestARemovalOfNothingIsNoProof: what was not there may have been lost.
 func TestARemovalOfNothingIsNoProof(t *testing.T) {
-	h := &hearing{heard: map[removalHash]int64{}}
+	h := &listener{removals: map[removalHash]int64{}}
 	h.take(s3.Removal{Bucket: "bucket", Key: "key", ID: s3.NullVersion, At: time.Now(), Nothing: true})
 	if h.removed("bucket", s3.Version{Key: "key", ID: s3.NullVersion, Modified: time.Now().Add(-time.Hour)}) {
 		t.Error("it counts")
@@ -208,7 +208,7 @@ func TestARemovalIsOfThatVersion(t *testing.T) {
 		{Bucket: "b", Key: "key", ID: "one"}: true, {Bucket: "b", Key: "key", ID: "two"}: false, {Bucket: "b", Key: "key"}: true,
 		{Bucket: "b"}: true, {Bucket: "b", Key: "other", ID: "one"}: false, {Bucket: "c", Key: "key", ID: "one"}: false,
 	} {
-		h := &hearing{heard: map[removalHash]int64{}}
+		h := &listener{removals: map[removalHash]int64{}}
 		heard := removal
 		heard.At = at
 		if h.take(heard); h.removed("b", v) != want {
@@ -236,7 +236,7 @@ func (c cut) Close() { c.closed.Add(1) }
 // TestAConnectionIsOfOneMigrationAndPod, and that it ends by itself is told.
 func TestAConnectionIsOfOneMigrationAndPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h, closed := s3sim.New(), &hearing{}, &atomic.Int64{}
+		store, h, closed := s3sim.New(), &listener{}, &atomic.Int64{}
 		store.AddBucket("b", nil)
 		ends := false
 		listens := func(life context.Context, pod string) {
@@ -262,7 +262,7 @@ func TestAConnectionIsOfOneMigrationAndPod(t *testing.T) {
 		}
 		before := closed.Load()
 		listens(actions.WithLife(second), "two")
-		if time.Sleep(hearingLease + hearingOverlap); closed.Load() != before+1 {
+		if time.Sleep(listenLease + listenOverlap); closed.Load() != before+1 {
 			t.Errorf("%d connections were closed with the pod of before", closed.Load()-before)
 		}
 		if err := h.failure(); err != nil {

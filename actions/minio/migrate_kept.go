@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// asideBucket has on the highly available MinIO what the single one lacks though nobody was heard to remove it. No
-	// migration looks at it, unless a client made it.
+	// asideBucket has, on the highly available MinIO, the versions that standalone MinIO no longer has and whose
+	// removal no event reported. No migration looks at it, unless a client created it.
 	asideBucket = "ekco-set-aside"
-	// mostAside is how many versions are set aside without a person's word.
-	mostAside = 20
+	// maxAside is how many versions EKCO sets aside without asking a person.
+	maxAside = 20
 )
 
-// setAside accounts for what the highly available MinIO has alone. A little that may have been removed while nobody
-// listened is set aside there; of more a person decides.
+// setAside accounts for what only the highly available MinIO has. A few versions that clients may have removed while
+// EKCO did not listen are set aside there; if there are more, a person decides.
 func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, users []string) error {
 	names := slices.Clone(users)
 	buckets := false
-	kept, err := both.heardSince(ctx, kept)
+	kept, err := both.removeReported(ctx, kept)
 	if err != nil {
 		return err
 	}
@@ -40,19 +40,19 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 		return nil
 	}
 	aside := slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.state.Aside, names))))
-	if buckets || len(users) > 0 || kept.Count > len(kept.Items) || len(aside) > mostAside {
+	if buckets || len(users) > 0 || kept.Count > len(kept.Items) || len(aside) > maxAside {
 		return a.loses(both, kept.Count+len(users), names)
 	}
 	a.state.Aside = aside
 	if err := a.note(ctx); err != nil {
 		return err
 	}
-	a.step.Log.Warn("the single MinIO lacks something that no client was heard to remove; it is set aside on ha-minio", "bucket", asideBucket, "names", names)
+	a.step.Log.Warn("standalone MinIO no longer has versions whose removal no event reported; EKCO sets them aside on ha-minio", "bucket", asideBucket, "names", names)
 	var stays []string
 	for _, item := range kept.Items {
 		switch err := both.putAside(ctx, item); {
 		case errors.As(err, new(s3.Refusal)), errors.Is(err, s3.ErrTaken), errors.Is(err, s3.ErrLocked):
-			a.step.Log.Warn("it cannot be set aside", "name", item.String(), "error", err)
+			a.step.Log.Warn("cannot set a version aside", "name", item.String(), "error", err)
 			stays = append(stays, item.String())
 		case err != nil:
 			return err
@@ -65,7 +65,7 @@ func (a *attempt) setAside(ctx context.Context, both sides, kept replica.Kept, u
 	return nil
 }
 
-// loses leaves it to a person what is on the highly available MinIO alone.
+// loses asks a person to decide on what only the highly available MinIO has.
 func (a *attempt) loses(both sides, count int, names []string) error {
 	slices.Sort(names)
 	names = names[:min(len(names), replica.MaxNames)]
@@ -73,10 +73,10 @@ func (a *attempt) loses(both sides, count int, names []string) error {
 	return &actions.UnfinishedError{Left: lostText(a.state.Lost, a.step.Action), Waits: true}
 }
 
-// heardSince removes versions of which an event came after the pass had asked, and returns the rest.
-func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
+// removeReported removes versions whose removal was reported after the pass looked for it, and returns the rest.
+func (s sides) removeReported(ctx context.Context, kept replica.Kept) (rest replica.Kept, err error) {
 	if rest.Count = kept.Count; kept.Count > 0 {
-		s.hearing.catchUp(ctx)
+		s.listener.catchUp(ctx)
 	}
 	for _, item := range kept.Items {
 		if item.Key == "" || !s.removed(item.Bucket, item.Version) {
@@ -91,7 +91,7 @@ func (s sides) heardSince(ctx context.Context, kept replica.Kept) (rest replica.
 	return rest, nil
 }
 
-// putAside moves a version out of the way, unless the source has it after all.
+// putAside sets a version aside, unless the source has it after all.
 func (s sides) putAside(ctx context.Context, item replica.Item) error {
 	theirs, err := s.source.VersionsOf(ctx, item.Bucket, item.Key)
 	if err != nil {
@@ -107,18 +107,17 @@ func (s sides) putAside(ctx context.Context, item replica.Item) error {
 }
 
 func lostText(found journal.MinioFound, record journal.ActionRecord) string {
-	return fmt.Sprintf("the single MinIO lacks %s that ha-minio has, and no client was heard to remove it: %s; look whether the volume of the single MinIO lost data, and restore that, or \"ekco cancel %s\" and have Service minio select ha-minio; "+
-		"\"ekco retry %s\" looks again; if clients removed it, %s has exactly what is named here removed from ha-minio", words.Count(found.Count, "thing"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
+	return fmt.Sprintf("standalone MinIO does not have %s that ha-minio has, and no event reported their removal: %s; if the volume of standalone MinIO lost data, restore it, or \"ekco cancel %s\" and point Service minio to ha-minio; "+
+		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly what is named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
 }
 
-// sourceKept holds the switch before anything is left out that the single MinIO may have lost, and says what was
-// set aside.
+// sourceKept holds the switch while data of standalone MinIO may be lost, and warns of what was set aside.
 func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	verdict := toldOf(record, journal.StepCutOverMinio, MinioSourceKept, lostText(cut.Lost, record), cut.Lost)
+	verdict := holdFor(record, journal.StepCutOverMinio, MinioSourceKept, lostText(cut.Lost, record), cut.Lost)
 	if verdict.Kind == actions.VerdictPass && len(cut.Aside) > 0 {
 		return actions.PassBecause(asideText(cut.Aside)).About("aside")
 	}
@@ -126,6 +125,6 @@ func sourceKept(_ context.Context, record journal.ActionRecord) actions.Verdict 
 }
 
 func asideText(names []string) string {
-	return fmt.Sprintf("the single MinIO lacks %s that no client was heard to remove; ha-minio keeps it in bucket %s; delete that once nobody misses it: %s",
+	return fmt.Sprintf("standalone MinIO no longer has %s whose removal no event reported; ha-minio keeps them in bucket %s, for you to delete when no data is missing: %s",
 		words.Count(len(names), "version"), asideBucket, strings.Join(names, ", "))
 }

@@ -63,7 +63,7 @@ func (s *holdingSource) Echo(ctx context.Context, bucket, key string) error {
 // TestWhatIsHeardOnlyAfterTheQuestionIsRemoved, and not set aside; what is not heard stays.
 func TestWhatIsHeardOnlyAfterTheQuestionIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, target, h := s3sim.New(), s3sim.New(), &hearing{}
+		source, target, h := s3sim.New(), s3sim.New(), &listener{}
 		source.AddBucket("b", nil)
 		target.AddBucket("b", nil)
 		life, over := context.WithCancel(t.Context())
@@ -81,8 +81,8 @@ func TestWhatIsHeardOnlyAfterTheQuestionIsRemoved(t *testing.T) {
 		}
 		source.Delete("b", "removed", time.Now())
 		source.Lose("b", "lost", s3.NullVersion)
-		both := sides{source: from, target: &fenced{Store: plainStore{target}, service: newFence(newService()), released: func(string) bool { return false }}, hearing: h}
-		rest, err := both.heardSince(t.Context(), kept)
+		both := sides{source: from, target: &fenced{Store: plainStore{target}, service: newFence(newService()), released: func(string) bool { return false }}, listener: h}
+		rest, err := both.removeReported(t.Context(), kept)
 		if err != nil || rest.Count != 1 || len(rest.Items) != 1 || rest.Items[0].Key != "lost" {
 			t.Errorf("%v, %+v", err, rest)
 		}
@@ -104,7 +104,7 @@ func TestWhatWasRemovedRightBeforeTheOutageIsHeard(t *testing.T) {
 			}
 		}
 		b.asks()
-		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, hearing: &hearing{}}
+		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, listener: &listener{}}
 		m.Stores = holding{miniosim.Network{Both: b.Both}}
 		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
 		b.ends(r, handedOver)
@@ -166,7 +166,7 @@ func TestNoMoreIsSetAsideThanALittleInAll(t *testing.T) {
 				t.Errorf("%s is moved, and on record is %v", key, b.cut().Aside)
 			}
 		}
-		inTheOutage := sync.OnceFunc(func() { lose(mostAside, 30) })
+		inTheOutage := sync.OnceFunc(func() { lose(maxAside, 30) })
 		b.BeforeEffect = func(effect string) {
 			if effect == "patch "+minio.ServiceRef(miniosim.Namespace).String() {
 				inTheOutage()
@@ -176,10 +176,10 @@ func TestNoMoreIsSetAsideThanALittleInAll(t *testing.T) {
 		b.asks()
 		r := b.start()
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
-		lose(0, mostAside)
+		lose(0, maxAside)
 		b.Cordon("a", false)
-		b.held(journal.StepCutOverMinio, MinioSourceKept, "lacks 10 things")
-		if has := b.Target.Dump(); len(b.cut().Aside) != mostAside || strings.Count(has, `"`+plain+`/object-`) != mostAside || strings.Count(has, `"object-`) != 10 {
+		b.held(journal.StepCutOverMinio, MinioSourceKept, "does not have 10 items")
+		if has := b.Target.Dump(); len(b.cut().Aside) != maxAside || strings.Count(has, `"`+plain+`/object-`) != maxAside || strings.Count(has, `"object-`) != 10 {
 			t.Errorf("set aside are %v, and ha-minio has\n%s", b.cut().Aside, has)
 		}
 		b.backs()

@@ -10,72 +10,71 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// lack is why clients cannot be cut off as they should be: without it the switch would miss
-// what they write last. Nothing is lacking where it has no key.
-type lack struct {
+// obstacle is why clients cannot be cut off in the regular way, without which the switch would miss their last writes.
+// Without a key there is no such reason.
+type obstacle struct {
 	// key names the cause, with the object that it is about.
 	key, text string
-	// unreadable is set where nothing can be had from the single MinIO, passes where that often
-	// passes by itself.
+	// unreadable is set if standalone MinIO cannot be read, passes if that is often temporary.
 	unreadable, passes bool
 }
 
-// keyOf is the key of a hold for it. A word that goes past it counts for one attempt.
-func (l lack) keyOf(state journal.MinioCutOver) string {
+// keyOf is the key of a hold for it. A force counts for one attempt.
+func (l obstacle) keyOf(state journal.MinioCutOver) string {
 	return fmt.Sprintf("%s, for attempt %d", l.key, state.Forces+1)
 }
 
-// lacking looks whether clients can be cut off.
-func (m *migrator) lacking(ctx context.Context, record journal.ActionRecord) (lack, error) {
+// findObstacle checks whether clients can be cut off.
+func (m *migrator) findObstacle(ctx context.Context, record journal.ActionRecord) (obstacle, error) {
 	single, err := m.api.Single(ctx)
 	if err != nil {
-		return lack{}, err
+		return obstacle{}, err
 	}
 	if crowded := single.Crowded(); crowded != "" {
-		return lack{}, crowdedError(crowded)
+		return obstacle{}, crowdedError(crowded)
 	}
 	pod, serves := single.Serving()
 	if !serves {
-		return lack{key: "absent", text: noSourceError{single.Lacks()}.Error(), unreadable: true, passes: true}, nil
+		return obstacle{key: "absent", text: noSourceError{single.Lacks()}.Error(), unreadable: true, passes: true}, nil
 	}
 	both, err := m.openPod(ctx, pod, record)
 	if other := (otherSourceError{}); errors.As(err, &other) {
-		return lack{key: "other store " + other.is, text: other.Error(), unreadable: true}, nil
+		return obstacle{key: "other store " + other.is, text: other.Error(), unreadable: true}, nil
 	}
 	if err != nil {
-		return lack{}, err
+		return obstacle{}, err
 	}
 	both.close()
 	no, err := m.api.Successor(ctx, pod)
 	if err != nil || no.Cause == "" {
-		return lack{}, err
+		return obstacle{}, err
 	}
-	return lack{key: no.Cause, text: fmt.Sprintf("clients are cut off by replacing pod %s of the single MinIO, and no other would start in its place: %s", pod.Name, no.Reason)}, nil
+	return obstacle{key: no.Cause, text: fmt.Sprintf("the switch has to replace pod %s of standalone MinIO, and no replacement can start: %s", pod.Name, no.Reason)}, nil
 }
 
-// mayBeReplaced holds where writers could be cut off only by an outage without end.
+// mayBeReplaced holds if writers could be cut off only by an endless outage.
 func (m *migrator) mayBeReplaced(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	lack, err := m.lacking(ctx, record)
+	obstacle, err := m.findObstacle(ctx, record)
 	if err != nil {
 		return actions.Hold(err.Error()).About(keyOr(err, "unread"))
 	}
-	key := lack.keyOf(cut)
-	if lack.key == "" || record.HasForced(MinioSuccessor, key) {
+	key := obstacle.keyOf(cut)
+	if obstacle.key == "" || record.HasForced(MinioSuccessor, key) {
 		return actions.Pass()
 	}
 	caught, err := outputOf[journal.MinioCaughtUp](record, journal.StepCatchUpMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	verdict := actions.Hold(fmt.Sprintf("%s; all was the same on both sides at %s; EKCO continues automatically when that is put right; "+
-		"\"ekco retry --force %s\" switches without it, once: what was written since may be lost%s, and the claim of the single MinIO is kept",
-		lack.text, words.Stamp(caught.VerifiedAt), record.ID, untold(caught))).About(key)
-	if lack.passes {
-		return verdict.OnceLasting(m.AbsentFor, lack.text+"; whether to switch without it can be decided then")
+	verdict := actions.Hold(fmt.Sprintf("%s; both sides were last the same at %s; EKCO continues automatically when this is fixed; "+
+		"\"ekco retry --force %s\" switches without it, once: later writes may be lost%s, and the claim of standalone MinIO is kept",
+		obstacle.text, words.Stamp(caught.VerifiedAt), record.ID, setByHand(caught))).About(key)
+	if obstacle.passes {
+		return verdict.OnceLasting(m.AbsentFor, obstacle.text+"; after that you can switch without it")
 	}
 	return verdict
 }

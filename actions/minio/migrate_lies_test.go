@@ -52,7 +52,7 @@ func (s tardyStore) VersionsOf(ctx context.Context, bucket, key string) ([]s3.Ve
 // looked at before clients are led there.
 func TestATargetThatMayNotKeepWhatItAcknowledgesIsNotSwitchedTo(t *testing.T) {
 	for want, unlisted := range map[string]bool{
-		"1 objects or settings differ though nobody writes: object plain/late": false,
+		"1 objects or settings differ although no client can write: object plain/late": false,
 		"list late": true,
 	} {
 		t.Run(want, func(t *testing.T) {

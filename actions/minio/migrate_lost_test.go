@@ -23,7 +23,7 @@ func TestAPurgeOfTheSourcesNodeHoldsIt(t *testing.T) {
 				b.Stick(true)
 				b.Remove(minio.NodeRef("a"))
 				b.KillSingle()
-				b.held(step, MinioSourceRuns, "the single MinIO, which has all data, does not serve: Deployment minio has no pod")
+				b.held(step, MinioSourceRuns, "standalone MinIO, which has all data, does not serve: Deployment minio has no pod")
 				b.backs()
 				if n := b.Calls("patch services"); n != 0 {
 					t.Errorf("the Service was patched %d times", n)

@@ -97,7 +97,7 @@ func TestAnOutageIsBoundedWhateverEndsEKCO(t *testing.T) {
 func TestASwitchThatGoesOnHasTheRestOfItsTime(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
-		b.killed(nowhere, journal.MinioCutOver{Disabled: true, DisabledAt: time.Now().Add(-(limits - 1) * DefaultCutOverLimit)})
+		b.killed(nowhere, journal.MinioCutOver{Disabled: true, DisabledAt: time.Now().Add(-(limitFactor - 1) * DefaultCutOverLimit)})
 		b.Hang(true)
 		began := time.Now()
 		r := b.start()
@@ -220,7 +220,7 @@ func TestWhileClientsWaitNothingIsSlowedDown(t *testing.T) {
 			then(effect)
 			if !written && b.ServiceLeads() == "" {
 				written = true
-				b.Source.Write(kept, "last", strings.Repeat("x", 20*int(limits*DefaultCutOverLimit/time.Second)), s3.Attributes{}, time.Now())
+				b.Source.Write(kept, "last", strings.Repeat("x", 20*int(limitFactor*DefaultCutOverLimit/time.Second)), s3.Attributes{}, time.Now())
 			}
 		}
 		b.asks()

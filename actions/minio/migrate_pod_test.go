@@ -72,7 +72,7 @@ func TestThePodThatWasComparedMustStillBeThere(t *testing.T) {
 		"the API server is away":                   {err: away},
 	} {
 		a := &attempt{migrator: &migrator{api: api}}
-		if err := a.stays(t.Context(), compared); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := a.stillServes(t.Context(), compared); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("it says %v, want %q", err, want)
 		}
 	}
@@ -102,7 +102,7 @@ func TestASwitchWhosePodIsReplacedMeanwhileIsTakenBack(t *testing.T) {
 		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
 		b.comes("failed cut-over")
 		b.backs()
-		if cut := b.cut(); cut.Settled || cut.Switches || !strings.Contains(cut.Error, "that was compared, at 10.9.0.2:9000, is not what serves now: pod minio-5d9c-2 is gone") {
+		if cut := b.cut(); cut.Settled || cut.Switches || !strings.Contains(cut.Error, "at 10.9.0.2:9000, which no longer serves: pod minio-5d9c-2 is gone") {
 			t.Errorf("on record is %+v", cut)
 		}
 		b.ends(r, handedOver)

@@ -15,14 +15,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// prepare makes the buckets, and users and policies. Its proof is what it leaves on record:
-// whether all is the same is looked at when all was copied.
+// prepare creates the buckets, users and policies. Its proof is its record: a comparison follows when everything is
+// copied.
 type prepare struct{ *migrator }
 
 func (s prepare) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	var left journal.MinioPrepared
 	_, err := step.Output(step.Planned.ID, &left)
-	return actions.Proof{Done: left.Done, Missing: "buckets, users and policies are not prepared", Outputs: step.Action.Steps[step.Planned.ID].Outputs}, err
+	return actions.Proof{Done: left.Done, Missing: "buckets, users and policies are not created yet", Outputs: step.Action.Steps[step.Planned.ID].Outputs}, err
 }
 
 func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
@@ -38,13 +38,13 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	if err != nil {
 		return nil, waiting(err)
 	}
-	both.target.service.shall(leads, version)
+	both.target.service.expect(leads, version)
 	foreign, err := s.foreign(ctx, both, step)
 	if err != nil {
 		return nil, err
 	}
 	if err := step.CheckAgain(ctx); err != nil {
-		return nil, err // to look at everything took its time
+		return nil, err // the comparison took its time
 	}
 	if err := watched(ctx, s.unsettle, both.watchService()); err != nil {
 		return nil, waiting(err)
@@ -56,7 +56,7 @@ func (s prepare) Do(ctx context.Context, step actions.StepContext) (json.RawMess
 	return json.Marshal(left)
 }
 
-// survey prepares the target, and takes down how much there is.
+// survey prepares the target, and records how much there is on both sides.
 func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 	lost, err := s.prepare(ctx)
 	if err != nil {
@@ -86,9 +86,9 @@ func (s sides) survey(ctx context.Context, left *journal.MinioPrepared) error {
 	return nil
 }
 
-// foreign returns what others have put on the target and a person released.
+// foreign returns what the target has that EKCO did not copy, and a person released.
 func (s prepare) foreign(ctx context.Context, both sides, step actions.StepContext) (journal.MinioFound, error) {
-	shall, err := shallOf(step.Action)
+	plan, err := planOf(step.Action)
 	if err != nil {
 		return journal.MinioFound{}, err
 	}
@@ -96,11 +96,11 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 	if err != nil {
 		return journal.MinioFound{}, err
 	}
-	since := shall.Ours
-	if shall.Source != both.id || since.After(time.Now()) {
-		since = time.Time{} // what EKCO copied was another store's, and may be the last of it; or its clock was wrong
+	since := plan.Ours
+	if plan.Source != both.id || since.After(time.Now()) {
+		since = time.Time{} // EKCO copied another store, of which this may be the last copy; or its clock was wrong
 	}
-	found, err := alone(ctx, both.target, both.source, since, replica.Foreign)
+	found, err := onlyIn(ctx, both.target, both.source, since, replica.Foreign)
 	if err == nil && since.IsZero() { // it may have served
 		err = changed(ctx, both.target, both.source, true, &found)
 	}
@@ -118,9 +118,9 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 // loss is what cannot be carried over.
 type loss struct {
 	settings []replica.Warning
-	// iam are users, policies and the like, versions those of objects.
+	// iam are users, policies and the like; versions are those of objects.
 	iam, versions []string
-	// kept are users, policies and the like that the target has alone, and nobody released.
+	// kept are users, policies and the like that only the target has, and no person released.
 	kept []string
 }
 
@@ -143,8 +143,8 @@ func (l loss) hasSetting(bucket string, name s3.SettingName) bool {
 	return slices.ContainsFunc(l.settings, func(w replica.Warning) bool { return w.Bucket == bucket && w.Setting == name })
 }
 
-// prepare makes buckets with what does not act by itself, and users and policies. Secrets
-// are in memory only.
+// prepare creates buckets, with the settings that do not act automatically, and users and policies. Secrets are in
+// memory only.
 func (s sides) prepare(ctx context.Context) (loss, error) {
 	warnings, err := replica.Prepare(ctx, s.source, s.target)
 	if err != nil {
@@ -154,8 +154,8 @@ func (s sides) prepare(ctx context.Context) (loss, error) {
 	return loss{settings: warnings, iam: iam, kept: kept}, err
 }
 
-// sameIAM makes users and policies those of the source, and names what the target does not
-// accept, and what it has alone and keeps: a server that has lost their files serves without them.
+// sameIAM makes users and policies those of the source, and names what the target does not accept, and what only the
+// target has and keeps: a server that has lost the files of users serves without them.
 func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) {
 	want, err := s.source.ExportIAM(ctx)
 	if err != nil {
@@ -171,8 +171,8 @@ func (s sides) sameIAM(ctx context.Context) (refused, kept []string, err error) 
 	return refused, have.Beyond(want), nil
 }
 
-// rehearse sets what acts by itself for a moment each, and names what the target does not
-// accept: that must be known before the switch. What it would set it keeps.
+// rehearse sets each setting that acts automatically for a moment, and names what the target does not accept, which
+// must be known before the switch. keeps collects these settings.
 func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.Warning, err error) {
 	buckets, err := s.source.Buckets(ctx)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 		}
 		keeps.add(bucket, want)
 		for _, name := range []s3.SettingName{s3.Lifecycle, s3.Notification, s3.Quota} {
-			if want[name] == "" && have[name] == "" { // else another try was interrupted
+			if want[name] == "" && have[name] == "" { // otherwise an earlier attempt was interrupted
 				continue
 			}
 			warning, err := s.trySetting(ctx, bucket, name, want[name])
@@ -202,15 +202,15 @@ func (s sides) rehearse(ctx context.Context, keeps *acting) (refused []replica.W
 	return refused, nil
 }
 
-// trySetting sets a setting and takes it away.
+// trySetting sets a setting and removes it again.
 func (s sides) trySetting(ctx context.Context, bucket string, name s3.SettingName, want string) ([]replica.Warning, error) {
 	if refused, err := replica.Try(ctx, s.target, bucket, name, want); err != nil || len(refused) > 0 {
 		return refused, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime) // it would act on copies
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pointBackTimeout) // it would act on copies
 	defer cancel()
 	if err := s.target.Set(ctx, bucket, name, ""); err != nil {
-		return nil, fmt.Errorf("take back the %s of bucket %s, which was only tried: %w", name, bucket, err)
+		return nil, fmt.Errorf("remove the %s of bucket %s, which EKCO set only as a test: %w", name, bucket, err)
 	}
 	return nil, nil
 }

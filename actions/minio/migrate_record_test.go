@@ -14,9 +14,9 @@ import (
 )
 
 // recordOf is a record with what its steps left.
-func recordOf(t *testing.T, shall journal.MinioMigratePlan, left map[string]any, forced ...journal.Forced) journal.ActionRecord {
+func recordOf(t *testing.T, plan journal.MinioMigratePlan, left map[string]any, forced ...journal.Forced) journal.ActionRecord {
 	t.Helper()
-	record := journal.ActionRecord{ID: "migrate-minio-1", Plan: journal.Plan{Facts: raw(t, shall)}, Steps: map[string]journal.StepRecord{}, Forced: forced}
+	record := journal.ActionRecord{ID: "migrate-minio-1", Plan: journal.Plan{Facts: raw(t, plan)}, Steps: map[string]journal.StepRecord{}, Forced: forced}
 	for step, outputs := range left {
 		record.Steps[step] = journal.StepRecord{Attempts: 1, Failures: 1, Outputs: raw(t, outputs)}
 	}
@@ -53,8 +53,8 @@ func TestASourceThatWasTooFastIsLeftForAWhile(t *testing.T) {
 		record := recordOf(t, journal.MinioMigratePlan{}, map[string]any{
 			journal.StepCatchUpMinio: journal.MinioCaughtUp{TooFast: "it changes 100 objects a second", TooFastSince: time.Now()},
 		})
-		time.Sleep(calmRest - time.Second)
-		if got := sourceCalm(t.Context(), record); got.Kind != actions.VerdictHold || !strings.HasPrefix(got.Reason, "it changes 100 objects a second; it is tried again at ") {
+		time.Sleep(calmPause - time.Second)
+		if got := sourceCalm(t.Context(), record); got.Kind != actions.VerdictHold || !strings.HasPrefix(got.Reason, "it changes 100 objects a second; EKCO tries again at ") {
 			t.Errorf("%+v", got)
 		}
 		time.Sleep(time.Second)
@@ -100,7 +100,7 @@ func TestWhatWasFoundIsLookedForAgain(t *testing.T) {
 		holds := func(record journal.ActionRecord) bool {
 			return nothingForeign(t.Context(), record).Kind == actions.VerdictHold
 		}
-		time.Sleep(foundRest - time.Second)
+		time.Sleep(recheckInterval - time.Second)
 		if !holds(record) {
 			t.Error("right after it was found it is removed")
 		}
@@ -121,9 +121,9 @@ func TestWhatWasFoundIsLookedForAgain(t *testing.T) {
 // TestTheClaimStaysWhereverTheLastWasNotRead: it may be on it.
 func TestTheClaimStaysWhereverTheLastWasNotRead(t *testing.T) {
 	for name, test := range map[string]struct {
-		shall journal.MinioMigratePlan
-		left  map[string]any
-		want  bool
+		plan journal.MinioMigratePlan
+		left map[string]any
+		want bool
 	}{
 		"all was read":                                      {journal.MinioMigratePlan{}, nil, false},
 		"by the switch of an earlier migration":             {journal.MinioMigratePlan{HandOver: true, MinioMigrate: journal.MinioMigrate{Unread: true}}, nil, true},
@@ -132,13 +132,13 @@ func TestTheClaimStaysWhereverTheLastWasNotRead(t *testing.T) {
 		"by a comparison that somebody has gone past":       {journal.MinioMigratePlan{}, map[string]any{journal.StepCompareMinio: journal.MinioCompared{Unread: true}}, true},
 		"by a comparison that could be made, and all there": {journal.MinioMigratePlan{HandOver: true}, map[string]any{journal.StepCompareMinio: journal.MinioCompared{Done: true}}, false},
 	} {
-		if got, err := unreadBy(recordOf(t, test.shall, test.left)); err != nil || got != test.want {
+		if got, err := isUnread(recordOf(t, test.plan, test.left)); err != nil || got != test.want {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
 	}
 	for _, step := range []string{journal.StepCutOverMinio, journal.StepCompareMinio} {
 		record := recordOf(t, journal.MinioMigratePlan{}, map[string]any{step: "no record"})
-		if _, err := unreadBy(record); err == nil {
+		if _, err := isUnread(record); err == nil {
 			t.Errorf("what %s left cannot be read, and nobody says so", step)
 		}
 	}
@@ -153,9 +153,9 @@ func TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo(t *testing.T) {
 		return map[string]any{journal.StepCompareMinio: journal.MinioCompared{Done: done, Version: "9", Fingerprint: "9"}}
 	}
 	for i, test := range []struct {
-		shall journal.MinioMigratePlan
-		left  map[string]any
-		want  string
+		plan journal.MinioMigratePlan
+		left map[string]any
+		want string
 	}{
 		{journal.MinioMigratePlan{}, map[string]any{journal.StepCutOverMinio: journal.MinioCutOver{Version: "7", Fingerprint: "7"}}, "7"},
 		{switched, nil, "5"},
@@ -164,7 +164,7 @@ func TestTheServiceIsKnownToLeadThereByTheNewestThatSaysSo(t *testing.T) {
 		{others, compared(false), ""},
 		{others, compared(true), "9"},
 	} {
-		got, fingerprint, err := knownAt(recordOf(t, test.shall, test.left))
+		got, fingerprint, err := knownAt(recordOf(t, test.plan, test.left))
 		if err != nil || got != test.want || fingerprint != got {
 			t.Errorf("%d: %q, %q, %v; want %q", i, got, fingerprint, err, test.want)
 		}
@@ -194,23 +194,36 @@ func TestAListThatIsTooLongKeepsItsHold(t *testing.T) {
 	}
 }
 
+// TestOutputsThatLaterStepsReadAreNeeded: without those of the switch, a claim that must be kept would be deleted.
+func TestOutputsThatLaterStepsReadAreNeeded(t *testing.T) {
+	needed := migrating(&migrator{}).Needed
+	for _, does := range []string{
+		journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio,
+		journal.StepCompareMinio, journal.StepCompareAgainMinio, doesLookAndDelete,
+	} {
+		if !slices.Contains(needed, does) {
+			t.Errorf("the mirror may leave out the outputs of %s", does)
+		}
+	}
+}
+
 // TestWhatIsDeletedIsComparedOrLookedAt: all is compared where EKCO does not know up to when all was copied.
 func TestWhatIsDeletedIsComparedOrLookedAt(t *testing.T) {
 	for name, test := range map[string]struct {
 		known    journal.MinioMigrate
 		compares bool
 	}{
-		"known":              {journal.MinioMigrate{Switched: true, From: "uid-single", Fingerprint: "5"}, false},
+		"known":              {journal.MinioMigrate{Switched: true, From: "uid-single", Fingerprint: "5", Target: "target-1"}, false},
 		"unread":             {journal.MinioMigrate{Switched: true, From: "uid-single", Unread: true}, false},
 		"by an earlier EKCO": {journal.MinioMigrate{Switched: true, From: "uid-single"}, true},
-		"of another one":     {journal.MinioMigrate{Switched: true, From: "uid-other", Fingerprint: "5"}, true},
-		"by a person":        {journal.MinioMigrate{From: "uid-single", Fingerprint: "5"}, true},
+		"of another one":     {journal.MinioMigrate{Switched: true, From: "uid-other", Fingerprint: "5", Target: "target-1"}, true},
+		"by a person":        {journal.MinioMigrate{From: "uid-single", Fingerprint: "5", Target: "target-1"}, true},
 	} {
-		shall := ours
-		shall.HandOver, shall.MinioMigrate = true, test.known
+		plan := ours
+		plan.HandOver, plan.MinioMigrate = true, test.known
 		var irreversible []string
 		compares := false
-		for _, step := range migrateSteps(shall) {
+		for _, step := range migrateSteps(plan) {
 			compares = compares || step.ID == journal.StepCompareMinio
 			if step.Irreversible {
 				irreversible = append(irreversible, step.ID)

@@ -76,7 +76,7 @@ func TestWhatActsByItselfIsTriedAndTakenBack(t *testing.T) {
 		},
 		{
 			name: "it acts from now on", keeps: s3.Lifecycle,
-			sets: []string{`lifecycle="<LifecycleConfiguration/>"`, `lifecycle=""`}, err: "take back the lifecycle of bucket b, which was only tried: connection refused",
+			sets: []string{`lifecycle="<LifecycleConfiguration/>"`, `lifecycle=""`}, err: "remove the lifecycle of bucket b, which EKCO set only as a test: connection refused",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -258,12 +258,12 @@ func TestWhatIsRefusedOfASourceThatIsLostIsReleasedFirst(t *testing.T) {
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
 		b.Stick(true)
 		b.KillSingle()
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.force(r)
 		b.held(journal.StepCutOverMinio, MinioCarriedOver, "the object lock of bucket acts (")
 		b.backs()
 		b.force(r)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; all was the same on both sides at")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.force(r)
 		b.ends(r, `the Service leads to "ha-minio", Deployment false, claim true`)
 	})

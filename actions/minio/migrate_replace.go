@@ -13,35 +13,34 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// replace ends the pod that clients have connections to, and waits for another one of the
-// same controller that answers.
+// replace ends the pod that clients have connections to, and waits until another pod of the same controller answers.
 func (a *attempt) replace(ctx context.Context) (minio.SinglePod, error) {
 	for lacks := ""; ; {
-		pod, lacking, err := a.look(ctx)
+		pod, missing, err := a.look(ctx)
 		switch {
-		case err == nil && lacking == "":
+		case err == nil && missing == "":
 			return pod, nil
 		case errors.As(err, new(otherSourceError)), errors.As(err, new(crowdedError)):
-			return minio.SinglePod{}, err // another look finds the same, and clients wait
+			return minio.SinglePod{}, err // a retry finds the same, and clients wait
 		case err == nil:
-			lacks = lacking
-		case ctx.Err() == nil || lacks == "": // a look that was cut short says nothing
+			lacks = missing
+		case ctx.Err() == nil || lacks == "": // an interrupted look says nothing
 			lacks = err.Error()
 		}
 		select {
 		case <-ctx.Done():
-			return minio.SinglePod{}, fmt.Errorf("wait for another pod in the place of the one that served: %s: %w", lacks, ctx.Err())
-		case <-time.After(podLook):
+			return minio.SinglePod{}, fmt.Errorf("wait for the next pod of standalone MinIO: %s: %w", lacks, ctx.Err())
+		case <-time.After(podInterval):
 		}
 	}
 }
 
-// crowdedError is what [minio.Single.Crowded] says.
+// crowdedError is the text of [minio.Single.Crowded].
 type crowdedError string
 
 func (e crowdedError) Error() string { return string(e) }
 
-// look is [attempt.successor] of what there is now.
+// look is [attempt.successor] of the present pods.
 func (a *attempt) look(ctx context.Context) (minio.SinglePod, string, error) {
 	single, err := a.api.Single(ctx)
 	if err != nil {
@@ -53,8 +52,8 @@ func (a *attempt) look(ctx context.Context) (minio.SinglePod, string, error) {
 	return a.successor(ctx, single)
 }
 
-// successor returns the one pod that there is if it is another one and answers, or says what
-// is lacking. Those that served are asked to end: all of them must be gone.
+// successor returns the only pod if it is a new one and answers, or what is missing for that. It ends the pods that
+// served: all of them must be gone.
 func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio.SinglePod, lacks string, err error) {
 	for _, one := range single.Own() {
 		if !slices.Contains(a.state.Pods, one.UID) {
@@ -73,7 +72,7 @@ func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio
 	case len(own) > 1:
 		return pod, fmt.Sprintf("there are %d other pods, want one", len(own)), nil
 	case own[0].Controller != a.state.Controller:
-		return pod, "pod " + own[0].Name + " is of another controller", nil
+		return pod, "pod " + own[0].Name + " belongs to another controller", nil
 	default:
 		pod, lacks, err = a.live(ctx, own[0])
 	}
@@ -83,8 +82,7 @@ func (a *attempt) successor(ctx context.Context, single minio.Single) (pod minio
 	return pod, "", a.answers(ctx, pod)
 }
 
-// live returns the pod of that UID as it is now: an address that is not its own any more may
-// be another's.
+// live returns the pod of that UID as it is now: an address that it no longer has may be another pod's.
 func (a *attempt) live(ctx context.Context, of minio.SinglePod) (pod minio.SinglePod, lacks string, err error) {
 	pod, exists, err := a.api.SinglePod(ctx, of.Name, of.UID)
 	switch {
@@ -98,21 +96,19 @@ func (a *attempt) live(ctx context.Context, of minio.SinglePod) (pod minio.Singl
 	return pod, "", nil
 }
 
-// stays returns an error unless the pod that was compared is still the one that has its
-// address.
-func (a *attempt) stays(ctx context.Context, compared minio.SinglePod) error {
+// stillServes returns an error unless the pod that was compared still has its address.
+func (a *attempt) stillServes(ctx context.Context, compared minio.SinglePod) error {
 	pod, lacks, err := a.live(ctx, compared)
 	if err == nil && lacks == "" && pod.Address != compared.Address {
 		lacks = fmt.Sprintf("pod %s has address %s now", pod.Name, pod.Address)
 	}
 	if lacks != "" {
-		return fmt.Errorf("the pod of the single MinIO that was compared, at %s, is not what serves now: %s", compared.Address, lacks)
+		return fmt.Errorf("EKCO compared the pod of standalone MinIO at %s, which no longer serves: %s", compared.Address, lacks)
 	}
 	return err
 }
 
-// answers returns nil once a pod does, to all that is asked of it: what it stores it serves
-// before it knows users and policies.
+// answers returns nil once a pod answers all requests: it serves objects before it has loaded users and policies.
 func (a *attempt) answers(ctx context.Context, pod minio.SinglePod) error {
 	both, err := a.openPod(ctx, pod, a.step.Action)
 	if err != nil {

@@ -12,11 +12,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// room compares what is left to copy with what fits, of which local volumes know only a
-// nominal part.
+// room compares the rest of the copy with the free space, which the size of a local volume does not limit.
 func (m *migrator) room(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	if record.Request.DryRun || record.HasForced(MinioRoom, keyRoom) {
-		return actions.Pass() // nothing was looked at, or it does not matter
+		return actions.Pass() // nothing was surveyed, or a person forced it
 	}
 	all, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil {
@@ -38,12 +37,11 @@ func (m *migrator) room(ctx context.Context, record journal.ActionRecord) action
 	if lacks == "" {
 		return actions.Pass()
 	}
-	return actions.Hold(fmt.Sprintf("%s; give its volumes or the nodes' disks more, or go past this with \"ekco retry --force %s\" where they can grow", lacks, record.ID)).About(keyRoom)
+	return actions.Hold(fmt.Sprintf("%s; enlarge its volumes or the nodes' disks, or, if they can grow, continue with \"ekco retry --force %s\"", lacks, record.ID)).About(keyRoom)
 }
 
-// lacksRoom says how much does not fit of what is to be copied besides what was done, "" if
-// all does. Buckets and keys are copied in order, so that what an earlier migration left is
-// among the first of them: it is not copied again.
+// lacksRoom returns how much does not fit of what is still to be copied, "" if everything does. Buckets and keys are
+// copied in order, so that what an earlier migration copied is among the first of them: it is not copied again.
 func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioPrepared, done journal.MinioCopied) (string, error) {
 	server, err := both.target.Server(ctx)
 	if err != nil {
@@ -58,12 +56,12 @@ func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioP
 	if need <= free {
 		return "", nil
 	}
-	return fmt.Sprintf("the highly available MinIO has room for %s, if a fifth of each file system stays free and replicas share what nodes have, and what is to be copied takes %s",
+	return fmt.Sprintf("ha-minio has room for %s (a fifth of each file system must stay free, and replicas on a node share its disk), and the rest of the copy takes %s",
 		size(free), size(need)), nil
 }
 
-// machines names the node on which a server of the highly available MinIO is. Servers of
-// which nobody knows are taken to be together.
+// machines names the node of a server of the highly available MinIO. Servers without a known node are counted as one
+// node.
 func machines(pods []journal.MinioPod) func(host string) string {
 	nodes := make(map[string]string, len(pods))
 	for _, pod := range pods {
@@ -78,8 +76,8 @@ func machines(pods []journal.MinioPod) func(host string) string {
 	}
 }
 
-// roomEvery is how often room is looked for during a copy: others write to the same disks.
-const roomEvery = time.Minute
+// roomInterval is how often the free space is checked during a copy: other programs write to the same disks.
+const roomInterval = time.Minute
 
 // noRoomError ends a copy that would fill the disks of the nodes.
 type noRoomError struct{ lacks string }

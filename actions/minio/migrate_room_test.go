@@ -44,7 +44,7 @@ func TestRoomIsForWhatIsLeftToCopy(t *testing.T) {
 	}{
 		{name: "it just fits", all: journal.MinioPrepared{Versions: 64, Bytes: 3 * mib}, free: 2 * mib, nodes: "abcd"},
 		{name: "a version is too much", all: journal.MinioPrepared{Versions: 65, Bytes: 3 * mib}, free: 2 * mib, nodes: "abcd", lacks: "has room for 4.0 MiB"},
-		{name: "a byte is too much", all: journal.MinioPrepared{Versions: 64, Bytes: 3*mib + 1}, free: 2 * mib, nodes: "abcd", lacks: "what is to be copied takes 4.0 MiB"},
+		{name: "a byte is too much", all: journal.MinioPrepared{Versions: 64, Bytes: 3*mib + 1}, free: 2 * mib, nodes: "abcd", lacks: "the rest of the copy takes 4.0 MiB"},
 		{name: "a part is done", all: journal.MinioPrepared{Versions: 164, Bytes: 13 * mib}, done: journal.MinioCopied{Versions: 100, Bytes: 10 * mib}, free: 2 * mib, nodes: "abcd"},
 		{name: "more was there", all: journal.MinioPrepared{Versions: 164, Bytes: 13 * mib, ThereVersions: 100, ThereBytes: 10 * mib}, done: journal.MinioCopied{Versions: 1, Bytes: kib}, free: 2 * mib, nodes: "abcd"},
 		{name: "two share a node", all: journal.MinioPrepared{Bytes: 3 * mib}, free: 2 * mib, nodes: "aabc", lacks: "has room for 2.0 MiB"},

@@ -22,12 +22,12 @@ type sides struct {
 	target *fenced
 	// id is that of the source, targetID that of the target.
 	id, targetID string
-	hearing      *hearing
+	listener     *listener
 }
 
-// removed reports whether a version may be removed from the copy that the source lacks.
+// removed reports whether a version that the source does not have may be removed from the copy.
 func (s sides) removed(bucket string, v s3.Version) bool {
-	return s.hearing.removed(bucket, v) || s.target.released(replica.Item{Bucket: bucket, Version: v}.String())
+	return s.listener.removed(bucket, v) || s.target.released(replica.Item{Bucket: bucket, Version: v}.String())
 }
 
 func (s sides) close() {
@@ -35,32 +35,33 @@ func (s sides) close() {
 	s.target.Close()
 }
 
-// noSourceError says that the single MinIO does not serve.
+// noSourceError says that standalone MinIO does not serve.
 type noSourceError struct{ lacks string }
 
 func (e noSourceError) Error() string {
-	return "the single MinIO, which has all data, does not serve: " + e.lacks
+	return "standalone MinIO, which has all data, does not serve: " + e.lacks
 }
 
-// otherSourceError says that the single MinIO serves, and is not what is migrated: a volume
-// that was made anew is empty, and all would be removed that was copied.
+// otherSourceError says that standalone MinIO serves another store than the one that is migrated: a new volume is
+// empty, and EKCO would remove everything that was copied.
 type otherSourceError struct{ pod, is, was string }
 
 func (e otherSourceError) Error() string {
-	return fmt.Sprintf("pod %s of the single MinIO serves another store than the one that is migrated: its deployment id is %s, and was %s; "+
-		"give it the volume back that it had", e.pod, e.is, e.was)
+	return fmt.Sprintf("pod %s of standalone MinIO serves another data store than before: its deployment id is %s, and was %s; "+
+		"attach its former volume again", e.pod, e.is, e.was)
 }
 
-// otherTargetError says that the highly available MinIO is not what was copied to: its volumes were emptied, say.
+// otherTargetError says that the highly available MinIO is not the store that EKCO copied to, for example because its
+// volumes were emptied.
 type otherTargetError struct{ is, was string }
 
 func (e otherTargetError) Error() string {
-	return fmt.Sprintf("ha-minio serves another store than the one that EKCO copied to: its deployment id is %s, and was %s; "+
-		"give its pods the volumes back that they had, or cancel this action, and EKCO copies again", e.is, e.was)
+	return fmt.Sprintf("ha-minio serves another data store than the one EKCO copied to: its deployment id is %s, and was %s; "+
+		"attach the former volumes of its pods again; before the switch you can also cancel this action, and EKCO copies everything again", e.is, e.was)
 }
 
-// open connects to the pod that serves, and to the replicas. It is an error if the pod has
-// other data than the one that the action was prepared with.
+// open connects to the pod that serves, and to the replicas. It returns an error if one has another store than the one
+// on record.
 func (m *migrator) open(ctx context.Context, record journal.ActionRecord) (sides, error) {
 	single, err := m.api.Single(ctx)
 	if err != nil {
@@ -73,22 +74,22 @@ func (m *migrator) open(ctx context.Context, record journal.ActionRecord) (sides
 	return m.openPod(ctx, pod, record)
 }
 
-// openPod is open for one pod of the single MinIO.
+// openPod is open for one pod of standalone MinIO.
 func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record journal.ActionRecord) (sides, error) {
 	both, err := m.connect(ctx, pod)
 	if err != nil {
 		return sides{}, err
 	}
 	if err = both.identify(ctx, record); err == nil {
-		// What clients wrote to the target meanwhile would be removed as what the source lacks.
-		both.target.service.version, err = ledAt(record)
+		// Otherwise what clients wrote to the target in between would be removed, as the source does not have it.
+		both.target.service.version, err = lastSourceVersion(record)
 	}
 	if err == nil {
 		both.target.released, err = m.known(record)
 	}
 	if err == nil {
-		both.hearing = m.hearing
-		err = m.hearing.listen(ctx, pod, both.id, func() (minio.Store, error) { return m.source(ctx, pod) })
+		both.listener = m.listener
+		err = m.listener.listen(ctx, pod, both.id, func() (minio.Store, error) { return m.source(ctx, pod) })
 	}
 	if err != nil {
 		both.close()
@@ -97,13 +98,13 @@ func (m *migrator) openPod(ctx context.Context, pod minio.SinglePod, record jour
 	return both, nil
 }
 
-// identify asks both for their ids, which must be those that are on record.
+// identify asks both for their ids, which must be those on record.
 func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error {
 	source, target, err := storesOf(record)
 	if err != nil {
 		return err
 	}
-	if s.id, err = idOf(ctx, "the single MinIO", s.source); err != nil {
+	if s.id, err = idOf(ctx, "standalone MinIO", s.source); err != nil {
 		return err
 	}
 	if source != "" && source != s.id {
@@ -118,11 +119,11 @@ func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error
 	return nil
 }
 
-// idOf returns the deployment id of a MinIO, which its volumes have: new ones have another.
+// idOf returns the deployment id of a MinIO, which is on its volumes: new volumes have another one.
 func idOf(ctx context.Context, side string, store minio.Store) (string, error) {
 	server, err := store.Server(ctx)
 	if err == nil && server.Deployment == "" {
-		err = errors.New("it reports no deployment id, by which EKCO knows whose data it has")
+		err = errors.New("it reports no deployment id, so EKCO cannot tell which data it has")
 	}
 	if err != nil {
 		return "", sideError{side, err}
@@ -130,22 +131,34 @@ func idOf(ctx context.Context, side string, store minio.Store) (string, error) {
 	return server.Deployment, nil
 }
 
-// storesOf returns the ids that both must have, empty where none is on record. Those of an earlier migration count
-// where nothing is copied any more.
+// storesOf returns the ids that both must have, "" if none is on record. Those of an earlier migration count if nothing
+// is left to copy.
 func storesOf(record journal.ActionRecord) (source, target string, err error) {
 	prepared, err := outputOf[journal.MinioPrepared](record, journal.StepPrepareMinio)
 	if err != nil || prepared.Source != "" {
 		return prepared.Source, prepared.Target, err
 	}
-	shall, err := shallOf(record)
-	if err != nil || !shall.HandOver {
+	plan, err := planOf(record)
+	if err != nil || !plan.HandOver {
 		return "", "", err
 	}
+	if plan.From != "" && plan.From != plan.Deployment {
+		plan.Source = "" // that was the store of an earlier Deployment
+	}
 	compared, err := outputOf[journal.MinioCompared](record, journal.StepCompareMinio)
-	return cmp.Or(compared.Store, shall.Source), cmp.Or(compared.Target, shall.Target), err
+	return cmp.Or(compared.Store, plan.Source), cmp.Or(compared.Target, plan.Target), err
 }
 
-// sideError says which of both did not answer as it should.
+// fingerprint returns that of all objects of standalone MinIO, with that of its users, groups and policies.
+func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (string, error) {
+	all, err := s.source.ExportIAM(ctx)
+	if err != nil {
+		return "", err
+	}
+	return objects.String() + "-" + listKey(all.Beyond(&s3.IAM{})), nil
+}
+
+// sideError says which of both did not answer as expected.
 type sideError struct {
 	side string
 	error
@@ -168,7 +181,7 @@ func (e sideError) Key() string {
 	return "answer"
 }
 
-// connect makes clients of both.
+// connect creates clients of both.
 func (m *migrator) connect(ctx context.Context, pod minio.SinglePod) (sides, error) {
 	target, err := m.target(ctx)
 	if err != nil {
@@ -182,7 +195,7 @@ func (m *migrator) connect(ctx context.Context, pod minio.SinglePod) (sides, err
 	return sides{pod: pod, source: source, target: target}, nil
 }
 
-// source makes a client of the single MinIO.
+// source creates a client of standalone MinIO.
 func (m *migrator) source(ctx context.Context, pod minio.SinglePod) (minio.Store, error) {
 	credentials, err := m.api.Credentials(ctx)
 	if err != nil {
@@ -191,7 +204,7 @@ func (m *migrator) source(ctx context.Context, pod minio.SinglePod) (minio.Store
 	return m.Stores.Store([]string{pod.Address}, credentials)
 }
 
-// target makes a client of the replicas.
+// target creates a client of the replicas.
 func (m *migrator) target(ctx context.Context) (*fenced, error) {
 	addresses, err := m.api.Targets(ctx)
 	if err != nil {
@@ -210,28 +223,27 @@ func (m *migrator) target(ctx context.Context) (*fenced, error) {
 	return &fenced{Store: store, service: service}, nil
 }
 
-// disabled has the fence of the target be that of a switch under way: then, and only then,
-// the Service leads nowhere, and has that resource version.
+// disabled sets the fence of the target to that of an open switch: the Service must select no pods, and have that
+// resource version.
 func (s sides) disabled(version string) sides {
-	s.target.service.shall(journal.MinioServiceDisabled, version)
+	s.target.service.expect(journal.MinioServiceDisabled, version)
 	return s
 }
 
-// fenced is a target that is not changed any more once clients write to it, whoever had the
-// Service lead there, nor while anybody else works on it. What clients wrote is never
-// removed: where the Service leads is asked after the object was seen, and before it is
-// removed. What only adds relies on an answer of the last second.
+// fenced is a target that EKCO no longer changes once the Service selects it, or another client changed the Service.
+// What clients wrote is never removed: EKCO checks what the Service selects after it saw an object, and before it
+// removes it. Changes that only add rely on an answer of the last second.
 type fenced struct {
 	minio.Store
 	service *fence
-	// released is what a person released by its name.
+	// released reports what a person released by its name.
 	released func(name string) bool
 }
 
-// adds is how old an answer may be for what only adds.
+// adds is the maximum age of an answer for changes that only add.
 const adds = time.Second
 
-// Buckets leaves out what EKCO set aside: it is on the target alone.
+// Buckets leaves out what EKCO set aside: only the target has it.
 func (f *fenced) Buckets(ctx context.Context) ([]string, error) {
 	all, err := f.Store.Buckets(ctx)
 	if err != nil || !slices.Contains(all, asideBucket) {
@@ -241,7 +253,7 @@ func (f *fenced) Buckets(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(all, func(bucket string) bool { return own && bucket == asideBucket }), err
 }
 
-// hasAside reports whether there is a bucket with what EKCO set aside, and not one of clients with its name.
+// hasAside reports whether there is a bucket with what EKCO set aside, and not a client's bucket of that name.
 func (f *fenced) hasAside(ctx context.Context) (bool, error) {
 	settings, err := f.Settings(ctx, asideBucket)
 	if errors.Is(err, s3.ErrGone) {
@@ -250,10 +262,10 @@ func (f *fenced) hasAside(ctx context.Context) (bool, error) {
 	return s3.IsAside(settings), err
 }
 
-// errAside keeps a client's objects from being mixed with what was set aside.
-var errAside = fmt.Errorf("the single MinIO has a bucket %[1]s, and so has ha-minio, with what EKCO set aside there; rename the client's bucket, or move what is in that of ha-minio to another bucket and delete %[1]s there", asideBucket)
+// errAside keeps objects of clients apart from what was set aside.
+var errAside = fmt.Errorf("standalone MinIO has a bucket %[1]s of a client, and ha-minio has EKCO's bucket of that name; rename the client's bucket, or move the objects on ha-minio to another bucket and delete %[1]s there", asideBucket)
 
-// guarded changes the target if it still may be.
+// guarded changes the target if that is still allowed.
 func (f *fenced) guarded(ctx context.Context, atMost time.Duration, change func() error) error {
 	if err := f.service.open(ctx, atMost); err != nil {
 		return err

@@ -65,8 +65,8 @@ func TestWhatTheSourceLostStaysOnTheCopy(t *testing.T) {
 		many bool
 	}{
 		"a bucket":    {func(b *duo) { b.Source.LoseBucket(kept) }, "bucket kept", false},
-		"59 objects":  {lose(59), "lacks 59 things that ha-minio has, and no client was heard to remove it: object plain/object-000", false},
-		"300 objects": {lose(300), "200 more, which is too much", true},
+		"59 objects":  {lose(59), "does not have 59 items that ha-minio has, and no event reported their removal: object plain/object-000", false},
+		"300 objects": {lose(300), "200 more, too many", true},
 		"users":       {func(b *duo) { b.AddUser() }, "user app", false},
 		"a newer object": {func(b *duo) {
 			b.Source.Write(plain, "object-0000", "old", s3.Attributes{}, time.Now().Add(-time.Hour))
@@ -127,7 +127,7 @@ func TestALittleThatNobodyWasHeardToRemoveIsSetAside(t *testing.T) {
 		if !strings.Contains(has, asideBucket) || !strings.Contains(has, `"plain/lost/null-`) || strings.Contains(has, `"lost"`) || strings.Contains(has, "removed") {
 			t.Errorf("it has\n%s", has)
 		}
-		if story := strings.Join(w.Story(), "\n"); !strings.Contains(story, "warned MinioStillServed: the single MinIO lacks 1 version") {
+		if story := strings.Join(w.Story(), "\n"); !strings.Contains(story, "warned MinioStillServed: standalone MinIO no longer has 1 version") {
 			t.Errorf("nobody is told:\n%s", story)
 		}
 		if n := b.Count("failed cut-over"); n != 0 {
@@ -293,7 +293,7 @@ func TestNobodyWritesThroughAnotherPod(t *testing.T) {
 		want        string
 	}{
 		"two are asked for": {func(b *duo) { asks(b, 2) }, func(b *duo) { asks(b, 1) }, "Deployment minio asks for 2 pods"},
-		"somebody else's":   {func(b *duo) { b.Crowd(true) }, func(b *duo) { b.Crowd(false) }, "minio-by-hand has the label app=minio and is not of Deployment minio"},
+		"somebody else's":   {func(b *duo) { b.Crowd(true) }, func(b *duo) { b.Crowd(false) }, "minio-by-hand has the label app=minio but does not belong to Deployment minio"},
 	} {
 		for _, after := range []string{"requested", "done catch-up", "noted cut-over"} {
 			t.Run(name+" after "+after, func(t *testing.T) {
@@ -356,12 +356,12 @@ func TestOtherServicesThatLeadToTheSingleMinIOHoldIt(t *testing.T) {
 		b.asks()
 		b.Put(other("original-minio"), `{"spec":{"selector":{"app":"minio"}}}`)
 		r := b.start()
-		b.held(journal.StepPrepareMinio, MinioNoBypass, "this selects the single MinIO: original-minio; what its clients")
+		b.held(journal.StepPrepareMinio, MinioNoBypass, "without Service minio: original-minio; what")
 		b.Source.SetLatency(100 * time.Millisecond)
 		b.force(r)
 		b.comes("started catch-up")
 		b.Put(other("another"), `{"spec":{"selector":{"app":"minio"}}}`)
-		b.held(journal.StepCutOverMinio, MinioNoBypass, "this selects the single MinIO: another, original-minio; what its clients")
+		b.held(journal.StepCutOverMinio, MinioNoBypass, "without Service minio: another, original-minio; what")
 		b.backs()
 		b.Remove(other("another"))
 		b.ends(r, handedOver)
@@ -386,7 +386,7 @@ func TestAPortOfTheNodeThatLeadsToTheSingleMinIOHoldsIt(t *testing.T) {
 				b.Edit(pod, func(o map[string]any) { on(o["spec"].(map[string]any)) })
 				b.asks()
 				r := b.start()
-				b.held(journal.StepPrepareMinio, MinioNoBypass, "this selects the single MinIO: hostPort or hostNetwork of Deployment minio; what its clients")
+				b.held(journal.StepPrepareMinio, MinioNoBypass, "without Service minio: hostPort or hostNetwork of Deployment minio; what")
 				b.Edit(pod, func(o map[string]any) { o["spec"] = was })
 				b.ends(r, handedOver)
 			})

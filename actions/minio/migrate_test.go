@@ -104,7 +104,7 @@ func TestTheCrashMatrixOfAMigration(t *testing.T) {
 			b.copied()
 			b.Point(`{"app":"ha-minio"}`)
 			b.Remove(minio.SingleClaimRef(miniosim.Namespace))
-			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Fingerprint: b.fingerprint()})
+			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Fingerprint: b.fingerprint(), Target: "target-1"})
 		}),
 		"somebody else's switch": scene(14, func(b *duo) {
 			b.copied()
@@ -177,7 +177,7 @@ func TestAPodThatDoesNotEndHoldsItWithTheServiceAtTheSingleMinIO(t *testing.T) {
 	inADuo(t, func(b *duo) {
 		b.Hang(true)
 		r := b.start()
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "of the single MinIO is not ready: Terminating on node a")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "is not ready: Terminating on node a")
 		b.backs()
 		b.Hang(false)
 		b.ends(r, handedOver)
@@ -188,7 +188,7 @@ func TestAfterThreeTriesItHolds(t *testing.T) {
 	inADuo(t, func(b *duo) {
 		b.Reroll(true)
 		r := b.start()
-		b.held(journal.StepCutOverMinio, MinioTries, "is of another controller: context deadline exceeded; it is tried again at")
+		b.held(journal.StepCutOverMinio, MinioTries, "belongs to another controller: context deadline exceeded")
 		b.held(journal.StepCutOverMinio, MinioTries, "the switch failed 3 times")
 		b.backs()
 		b.Pass(time.Hour)
@@ -249,7 +249,7 @@ func TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO(t *testing.T
 		"the source's pod is killed": {"started copy", (*duo).kill, nil, "", "", "", "", ""},
 		"the source is lost": {
 			"done prepare", func(b *duo) { b.Stick(true); b.KillSingle() }, func(b *duo) { b.Stick(false) },
-			journal.StepCutOverMinio, MinioSuccessor, "the single MinIO, which has all data, does not serve: Deployment minio has no pod", "", "",
+			journal.StepCutOverMinio, MinioSuccessor, "standalone MinIO, which has all data, does not serve: Deployment minio has no pod", "", "",
 		},
 		"the target loses its quorum": {
 			"done prepare", func(b *duo) { b.silence(true) }, func(b *duo) { b.silence(false) }, journal.StepCutOverMinio, MinioHealthy, "MinIO is not healthy", "", "",
@@ -263,7 +263,7 @@ func TestWhateverIsWrongItEndsOrHoldsWithTheServiceAtTheSingleMinIO(t *testing.T
 		},
 		"the source does not accept the credentials": {
 			"requested", func(b *duo) { b.Deny(miniosim.SourceSide, true) }, func(b *duo) { b.Deny(miniosim.SourceSide, false) },
-			journal.StepPrepareMinio, MinioBothAnswer, "the single MinIO does not accept the credentials", "", "",
+			journal.StepPrepareMinio, MinioBothAnswer, "standalone MinIO does not accept the credentials", "", "",
 		},
 		"the target has no room": {
 			"requested", func(b *duo) { b.Fill(0) }, func(b *duo) { b.Fill(1 << 30) },
@@ -427,7 +427,7 @@ func TestAnOlderServerIsOnRecordBeforeTheSwitch(t *testing.T) {
 				b.asks()
 				b.ends(b.start(), `the Service leads to "ha-minio", Deployment false`)
 				story := strings.Join(w.Story(), "\n")
-				warned := strings.Index(story, "warned MinioCarriedOver: ha-minio runs a MinIO of "+dayBefore+", which is older than that of the single one, of "+day)
+				warned := strings.Index(story, "warned MinioCarriedOver: ha-minio runs MinIO of "+dayBefore+", which is older than standalone MinIO, of "+day)
 				if warned >= 0 != test.warns || warned > strings.Index(story, "started cut-over") {
 					t.Errorf("the story says:\n%s", story)
 				}
@@ -445,7 +445,7 @@ func TestADeploymentThatIsThereAgainIsLeftAlone(t *testing.T) {
 		b.Remove(minio.DeploymentRef(miniosim.Namespace))
 		b.Put(minio.DeploymentRef(miniosim.Namespace), `{"spec":{"replicas":1}}`)
 		r.End()
-		if got := b.outcome(); !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment true, claim true`) || !strings.Contains(w.LastLine(), "the claim minio-pv-claim is left alone") {
+		if got := b.outcome(); !strings.HasPrefix(got, `the Service leads to "ha-minio", Deployment true, claim true`) || !strings.Contains(w.LastLine(), "the claim minio-pv-claim is kept") {
 			t.Errorf("%s, %s", w.LastLine(), got)
 		}
 	})

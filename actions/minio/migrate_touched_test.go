@@ -60,11 +60,11 @@ func TestWhatClientsWroteToTheSingleMinIOMeanwhileIsNotDeleted(t *testing.T) {
 		}
 		b.detour()
 		b.ends(b.start(), stays)
-		if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed since it selects ha-minio") {
+		if !strings.Contains(b.LastLine(), "ended abandoned Service minio was changed after") {
 			t.Fatalf("%s", b.LastLine())
 		}
 		b.anew()
-		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: switched, Fingerprint: b.fingerprint()})
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: switched, Fingerprint: b.fingerprint(), Target: "target-1"})
 		r = b.start()
 		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/meanwhile")
 		b.force(r)
@@ -80,9 +80,9 @@ func TestASwitchThatNobodyTouchedIsNotComparedAgain(t *testing.T) {
 		b.copied()
 		b.Point(toHA)
 		b.Target.DeleteVersion(kept, "document-0", versionOf(t, b, kept, "document-0"))
-		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+		b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 		b.ends(b.start(), handedOver)
-		if b.Count("started compare") != 0 {
+		if b.Count("started compare #") != 0 {
 			t.Errorf("the story is\n%s", strings.Join(b.Story(), "\n"))
 		}
 	})
@@ -110,7 +110,7 @@ func TestADetourBeforeTheEndIsNoticedWhereverItComes(t *testing.T) {
 		since, step, preflight string
 	}{
 		"a switch of before": {func(b *duo) {
-			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint()})
+			b.asksWith(journal.MinioMigrate{Switched: true, From: b.deployment(), Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1"})
 		}, "planned", journal.StepAwaitServedMinio, MinioKeptLongEnough},
 		"a switch of somebody else's": {(*duo).asks, "started compare", journal.StepLookBelowAgainMinio, MinioStillServed},
 	} {
@@ -212,7 +212,7 @@ func TestAServiceThatIsLedBackAtOnceIsNotSwitched(t *testing.T) {
 			t.Errorf("the pods are %q, and were %q", now, pods)
 		}
 		b.ends(r, asBefore)
-		if !strings.Contains(b.LastLine(), "ended abandoned somebody else changed Service minio while it led nowhere") {
+		if !strings.Contains(b.LastLine(), "ended abandoned another Kubernetes client changed Service minio") {
 			t.Error(b.LastLine())
 		}
 	})

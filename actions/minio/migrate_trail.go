@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// trail remembers the resource versions that the Service had one after the other while nobody changed where it
-// leads. Somebody else may label it at any time, which ends no migration.
+// trail remembers the successive resource versions of the Service while its selector did not change. Other changes,
+// such as of its labels, end no migration.
 type trail struct {
 	mu       sync.Mutex
 	versions []string
@@ -21,7 +21,7 @@ type trail struct {
 // maxVersions is how many versions are remembered.
 const maxVersions = 1000
 
-// see takes a look down.
+// see remembers a read of the Service.
 func (t *trail) see(version, set string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,8 +34,8 @@ func (t *trail) see(version, set string) {
 	t.versions, t.set = append(t.versions, version), set
 }
 
-// unchanged reports whether the Service, which was seen to have that resource version now, has led nowhere else since
-// it had the one that is expected.
+// unchanged reports whether the Service, which was read with that resource version, has the same selector since the
+// expected one.
 func (t *trail) unchanged(version, expected string) bool {
 	if version == expected || t == nil {
 		return version == expected
@@ -45,7 +45,7 @@ func (t *trail) unchanged(version, expected string) bool {
 	return slices.Contains(t.versions, version) && slices.Contains(t.versions, expected)
 }
 
-// following has all looks be taken down.
+// following records all reads of the Service.
 type following struct {
 	minio.API
 	trail *trail
@@ -60,22 +60,22 @@ func (f following) Leads(ctx context.Context) (journal.MinioService, string, err
 	return leads, version, err
 }
 
-// ledThere ends a migration if somebody changed where the Service leads, which is to the single MinIO
-// again, or may have: clients may have been led to the highly available one meanwhile, and what they
-// wrote there would be removed. The next migration looks for that first.
-func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) actions.Verdict {
+// selectorKept ends a migration if the selector of the Service was changed, or may have been, although it is standalone
+// MinIO again: clients may have used the highly available one in between, and what they wrote there would be removed.
+// The next migration checks for that first.
+func (m *migrator) selectorKept(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	if cut.Touched {
-		return actions.Abandon("somebody else changed Service minio while it led nowhere for the switch, and clients may have been led to ha-minio: the next migration looks whether they wrote something there").About("touched")
+		return actions.Abandon("another Kubernetes client changed Service minio during the switch, and ha-minio may have served: the next migration checks whether clients wrote to it").About("touched")
 	}
-	led, err := ledAt(record)
+	source, err := lastSourceVersion(record)
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	if led == "" {
+	if source == "" {
 		return actions.Pass() // it is not known, or nothing was copied yet
 	}
 	leads, version, err := m.api.Leads(ctx)
@@ -83,16 +83,16 @@ func (m *migrator) ledThere(ctx context.Context, record journal.ActionRecord) ac
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case leads != journal.MinioServiceSingle:
-		return actions.Hold("somebody changes Service minio just now: " + leadsTo(leads)).About("service")
-	case m.trail.unchanged(version, led):
+		return actions.Hold("Service minio is being changed: " + selectsText(leads)).About("service")
+	case m.trail.unchanged(version, source):
 		return actions.Pass()
 	}
-	return actions.Abandon("Service minio was changed, and may have selected ha-minio meanwhile: the next migration looks whether clients wrote something there").About("touched")
+	return actions.Abandon("Service minio was changed, and may have selected ha-minio for a while: the next migration checks whether clients wrote to it").About("touched")
 }
 
-// ledAt returns the resource version that the Service had when it was last known to lead to the single MinIO, "" where
-// that is not on record.
-func ledAt(record journal.ActionRecord) (string, error) {
+// lastSourceVersion returns the resource version of the Service when it was last known to select standalone MinIO, "" if that is
+// not recorded.
+func lastSourceVersion(record journal.ActionRecord) (string, error) {
 	cut, err := outputOf[journal.MinioCutOver](record, journal.StepCutOverMinio)
 	if err != nil || !cut.DisabledAt.IsZero() || cut.Back != "" {
 		return cut.Back, err
@@ -101,11 +101,11 @@ func ledAt(record journal.ActionRecord) (string, error) {
 	return prepared.Version, err
 }
 
-// ledBack keeps the resource version that the Service has once it leads back, or the installer has
-// it lead nowhere: what becomes of that EKCO looks at.
-func (a *attempt) ledBack(ctx context.Context) {
+// noteBack keeps the resource version of the Service once it is pointed back, or the installer disabled it: EKCO then
+// notices later changes.
+func (a *attempt) noteBack(ctx context.Context) {
 	if !a.state.Disabled {
-		return // it has led there all the time
+		return // it has selected standalone MinIO all the time
 	}
 	leads, version, err := a.api.Leads(ctx)
 	if a.state.Back = ""; err == nil && (leads == journal.MinioServiceSingle || leads == journal.MinioServiceInstaller) {

@@ -9,20 +9,18 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// look is what is looked at again and again while something takes long. An error of it ends
-// that.
-type look struct {
+// watch is a check that is repeated during a long operation. Its error ends the operation.
+type watch struct {
 	every time.Duration
 	at    func(context.Context) error
 }
 
-// watched does something for as long as the looks let it. When one of them ends it, the
-// error is that one's.
-func watched(ctx context.Context, do func(context.Context) error, looks ...look) error {
+// watched runs do until one of the checks fails. It then returns that error.
+func watched(ctx context.Context, do func(context.Context) error, watches ...watch) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var looking parallel.Group
-	for _, l := range looks {
+	for _, l := range watches {
 		looking.Go(func() {
 			for {
 				select {
@@ -49,14 +47,14 @@ func watched(ctx context.Context, do func(context.Context) error, looks ...look)
 	return err
 }
 
-// serviceEvery is how often is looked whether the Service still leads to the single MinIO
-// while nothing is changed: whoever has it lead elsewhere works on MinIO.
-const serviceEvery = 3 * time.Second
+// serviceInterval is how often EKCO checks whether the Service still selects standalone MinIO during an operation that
+// changes nothing.
+const serviceInterval = 3 * time.Second
 
-// watchService ends what takes long once the Service leads elsewhere, or did for a moment. That it
-// cannot be read for a while ends nothing that changes nothing.
-func (s sides) watchService() look {
-	return look{serviceEvery, func(ctx context.Context) error {
+// watchService ends an operation once the Service selects other pods, or did for a moment. A failed read does not end
+// an operation that changes nothing.
+func (s sides) watchService() watch {
+	return watch{serviceInterval, func(ctx context.Context) error {
 		err := s.target.service.open(ctx, 0)
 		if isElsewhere(err) {
 			return err
@@ -65,20 +63,21 @@ func (s sides) watchService() look {
 	}}
 }
 
-// policyEvery is how often policy is asked while something takes long: somebody may pause it.
-const policyEvery = 30 * time.Second
+// policyInterval is how often policy is checked during a long operation: a person may pause it.
+const policyInterval = 30 * time.Second
 
-// watchPolicy ends what takes long once it may not go on.
-func watchPolicy(step actions.StepContext) look { return look{policyEvery, step.CheckPolicy} }
+// watchPolicy ends an operation that policy no longer allows.
+func watchPolicy(step actions.StepContext) watch { return watch{policyInterval, step.CheckPolicy} }
 
-// isElsewhere reports whether an error says that the Service leads where nothing is copied, or did.
+// isElsewhere reports whether an error says that the Service selects, or did select, a MinIO for which nothing is
+// copied.
 func isElsewhere(err error) bool {
 	_, elsewhere := errors.AsType[elsewhereError](err)
 	return elsewhere || errors.Is(err, errServes) || errors.Is(err, errTouched)
 }
 
-// waiting makes of what only others can change something that is waited for: it is no
-// failure, and the preflights, which come next, hold it for its reason.
+// waiting turns an error that only a person or another program can resolve into a wait: it is no failure, and the
+// preflights, which come next, hold for its reason.
 func waiting(err error) error {
 	if _, full := errors.AsType[noRoomError](err); full || isElsewhere(err) || errors.Is(err, errAside) {
 		return &actions.UnfinishedError{Left: err.Error(), Waits: true}

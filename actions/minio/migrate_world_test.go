@@ -82,13 +82,30 @@ func (b *duo) asksWith(known journal.MinioMigrate) {
 	b.Request(b.subject, journal.ActionRequested{Kind: journal.ActionMigrateMinio, Input: known})
 }
 
-// fingerprint is that of all that the single MinIO has.
+// fingerprint is that of all that standalone MinIO has.
 func (b *duo) fingerprint() string {
-	all, err := replica.Survey(b.T.Context(), b.Source)
+	b.T.Helper()
+	both := b.both()
+	all, err := replica.Survey(b.T.Context(), both.source)
 	if err != nil {
-		b.T.Error(err)
+		b.T.Fatal(err)
 	}
-	return all.Fingerprint.String()
+	text, err := both.fingerprint(b.T.Context(), all.Fingerprint)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return text
+}
+
+// both opens both stores.
+func (b *duo) both() sides {
+	b.T.Helper()
+	m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
+	both, err := m.open(b.T.Context(), journal.ActionRecord{Plan: journal.Plan{Facts: []byte("{}")}})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return both
 }
 
 // deployment is the UID of the single one.
@@ -104,11 +121,7 @@ func (b *duo) deployment() string {
 // copied has the highly available one have all that the single one has.
 func (b *duo) copied() {
 	b.T.Helper()
-	m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
-	both, err := m.open(b.T.Context(), journal.ActionRecord{Plan: journal.Plan{Facts: []byte("{}")}})
-	if err != nil {
-		b.T.Fatal(err)
-	}
+	both := b.both()
 	if _, err := both.prepare(b.T.Context()); err != nil {
 		b.T.Fatal(err)
 	}

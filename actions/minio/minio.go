@@ -1,5 +1,5 @@
-// Package minio gives MinIO the replicas that it shall have, its Service a way
-// to it, and each replica a place.
+// Package minio scales MinIO, repairs its Service, moves its replicas, and migrates standalone MinIO to the highly
+// available one.
 package minio
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// MinioStillThere is the preflight that the StatefulSet is the one that was planned for,
-// and that the installer does not work on MinIO.
+// MinioStillThere is the preflight that the StatefulSet is the planned one, and that the installer does not work on
+// MinIO.
 const MinioStillThere = "MinioStillThere"
 
 // Nodes lists all Nodes live. [kube.API] does.
@@ -23,23 +23,22 @@ type Nodes interface {
 	ListNodes(ctx context.Context) ([]kube.Node, error)
 }
 
-// New returns the actions. Once MinIO has restored no data for the settle time, the healers check
-// that all data is on all drives. changed is called after an action has changed something.
+// New returns the actions. Once MinIO has restored no data for the settle time, the healers check that all drives have
+// all data. changed is called after an action has changed something.
 func New(api minio.API, nodes Nodes, healers minio.Healers, settle time.Duration, changed func()) []actions.Definition {
 	return []actions.Definition{
 		scaling(api, changed), repairing(api, changed), moving(api, nodes, &copies{api: api, healers: healers, settle: settle}, changed),
 	}
 }
 
-// NewMigration returns the action that has the highly available MinIO take the place of the
-// single one.
+// NewMigration returns the action that replaces standalone MinIO by the highly available one.
 func NewMigration(api minio.API, migration Migration, changed func()) actions.Definition {
 	seen := &trail{}
-	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen, hearing: &hearing{}})
+	return migrating(&migrator{api: following{api, seen}, Migration: migration, changed: changed, trail: seen, listener: &listener{}})
 }
 
-// InNamespaces returns the actions about MinIO in the namespace that is configured. An open one of
-// another namespace, which was configured when it began, goes on there.
+// InNamespaces returns the actions about MinIO in the configured namespace. An open action in another namespace, which
+// was configured when it began, continues there.
 func InNamespaces(configured string, build func(namespace string) []actions.Definition) []actions.Definition {
 	definitions := build(configured)
 	for i, own := range definitions {
@@ -64,13 +63,13 @@ func stillThere(api minio.API) actions.Preflight {
 func judge(record journal.ActionRecord, live journal.MinioFacts, err error) actions.Verdict {
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
-		return actions.Abandon("there is no StatefulSet ha-minio any more, or it does not say how many replicas it should have").About("gone")
+		return actions.Abandon("StatefulSet ha-minio is gone, or has no annotation kurl.sh/desired-scale").About("gone")
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
 	case live.UID != record.Subject.UID:
-		return actions.Abandon("the StatefulSet was replaced: its uid is " + live.UID + " now").About("replaced")
+		return actions.Abandon("the StatefulSet was replaced: its UID is now " + live.UID).About("replaced")
 	case live.Service == journal.MinioServiceInstaller:
-		return actions.Hold("the installer works on MinIO: Service minio selects " + string(live.Service) + "; EKCO goes on when it does not any more").About("installer")
+		return actions.Hold("the installer works on MinIO: Service minio selects " + string(live.Service) + "; EKCO continues when the installer has finished").About("installer")
 	}
 	return actions.Pass()
 }

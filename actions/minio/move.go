@@ -16,12 +16,12 @@ import (
 
 // The preflights of a move.
 const (
-	// MinioStillToMove: the replica is as it was when the move was asked for.
+	// MinioStillToMove: the replica is as it was when the move was requested.
 	MinioStillToMove = "MinioStillToMove"
-	// MinioCanSpare: MinIO can do without the replica, and heals nothing.
+	// MinioCanSpare: MinIO can run without the replica, and restores no data.
 	MinioCanSpare = "MinioCanSpare"
-	// MinioReplicaBack: another pod has the replica's place, and nothing is restored any
-	// more, nor was it found just now that something is lacking.
+	// MinioReplicaBack: another pod has replaced the replica, MinIO restores no data, and the last check found nothing
+	// missing.
 	MinioReplicaBack = "MinioReplicaBack"
 )
 
@@ -29,15 +29,14 @@ const (
 	deleteTimeout = 30 * time.Second
 	// backTimeout bounds the last step, which has nothing left to wait for.
 	backTimeout = 30 * time.Second
-	// DefaultHealSettleTime is how long MinIO must restore no data before EKCO checks that all data
-	// is on all drives. A server notices a new drive 10 s after its start, and tries again every
-	// 10 s. Until then the other servers do not count that drive, and none of them reports that data
-	// is to be restored.
+	// DefaultHealSettleTime is how long MinIO must restore no data before EKCO checks that all drives have all data. A
+	// server notices a new drive 10 s after its start, and retries every 10 s. Until then the other servers do not
+	// count that drive, and none of them reports that data must be restored.
 	DefaultHealSettleTime = 30 * time.Second
 )
 
-// moving takes the claim and the pod of a replica away, each by its UID. What must not be
-// is that EKCO takes away more than MinIO can spare, so that it is asked before each step.
+// moving deletes the claim and the pod of a replica, each by its UID. EKCO must not remove more than MinIO can lose, so
+// it asks MinIO before each step.
 func moving(api minio.API, nodes Nodes, all *copies, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionMoveMinio, Noun: "move of a replica", AskedLast: []string{MinioCanSpare},
@@ -75,9 +74,9 @@ func planMove(api minio.API) func(context.Context, journal.ActionRecord) (journa
 	}
 }
 
-// moveSteps deletes the claim first, so that the next pod waits until it is gone. Before that
-// a replica that runs may be the one that has what another lacks; one that does not run is
-// away anyway, and what it had is restored only once another has its place.
+// moveSteps deletes the claim first, so that the next pod waits until it is gone. A running replica may be the only one
+// with some data, so EKCO checks all data first; what one that does not run had is restored only once another pod
+// replaces it.
 func moveSteps(runs, claim bool) []journal.PlannedStep {
 	step := func(id string, timeout time.Duration) journal.PlannedStep {
 		step := planned(id, timeout, storage, MinioStillToMove, MinioCanSpare)
@@ -99,7 +98,7 @@ func moveSteps(runs, claim bool) []journal.PlannedStep {
 	}
 	then(step(journal.StepDeleteMinioPod, deleteTimeout))
 	if pod := &steps[len(steps)-1]; runs && claim {
-		pod.After = append(pod.After, journal.StepLookBeforeMinio) // which it may want once more
+		pod.After = append(pod.After, journal.StepLookBeforeMinio) // which it may request again
 	}
 	then(planned(journal.StepAwaitMinioPod, backTimeout, actions.NoDomains, MinioReplicaBack))
 	then(planned(journal.StepLookAfterMinio, lookTimeout, actions.NoDomains, MinioReplicaBack))
@@ -128,8 +127,7 @@ func (s deleteClaim) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return nil, kube.Deleted(s.api.DeleteClaim(ctx, plan.Pod.Name, plan.Claim))
 }
 
-// deletePod is done when the pod was asked to end: one on a lost node stays until that is
-// cleared.
+// deletePod is done when the pod was asked to end: one on a lost node stays until EKCO clears the node.
 type deletePod struct {
 	api     minio.API
 	all     *copies
@@ -167,9 +165,9 @@ func (s deletePod) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	return nil, nil
 }
 
-// looked has all objects looked at once more if a replica was started after that was done, as where
-// EKCO was away between claim and pod: the drive that goes with the pod may be one too many. The
-// look has a step of its own: it may take a day, and nobody may have to wait for the storage so long.
+// looked requests another check of all objects if a replica was started since the last one, for example while EKCO was
+// away between claim and pod: MinIO may then not tolerate the loss of the pod's drive. The check is a step of its own:
+// it may take a day, and must not block other changes of the storage so long.
 func (s deletePod) looked(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
 	found, err := outputOf[journal.MinioLooked](step.Action, journal.StepLookBeforeMinio)
 	if err != nil || of.State != journal.MinioPodRuns {
@@ -182,18 +180,18 @@ func (s deletePod) looked(ctx context.Context, step actions.StepContext, of jour
 	if _, started := errors.AsType[*minio.UnprovenError](changed); !started {
 		return changed
 	}
-	return &actions.UnfinishedError{Left: changed.Error() + "; it is looked once more", Waits: true, Again: journal.StepLookBeforeMinio}
+	return &actions.UnfinishedError{Left: changed.Error() + "; EKCO checks once more", Waits: true, Again: journal.StepLookBeforeMinio}
 }
 
-// looksItself is for a plan of an earlier EKCO, which has no look.
+// looksItself is for a plan of an earlier EKCO, without that step.
 func (s deletePod) looksItself(ctx context.Context, step actions.StepContext, of journal.MinioPod) error {
 	if _, err := s.all.look(ctx, step, of.Name); err != nil {
 		return err
 	}
-	return step.CheckAgain(ctx) // it took its time
+	return step.CheckAgain(ctx) // the check took its time
 }
 
-// awaitPod has no effect: its preflight waits for what is Kubernetes' and MinIO's.
+// awaitPod has no effect: its preflight waits for Kubernetes and MinIO.
 type awaitPod struct {
 	api minio.API
 }
@@ -205,7 +203,7 @@ func (s awaitPod) Prove(ctx context.Context, step actions.StepContext) (actions.
 
 func (awaitPod) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// replicaBack lets the last step go on when the data has been restored for long enough.
+// replicaBack lets the last step continue once MinIO has restored no data for long enough.
 type replicaBack struct {
 	api minio.API
 	all *copies
@@ -222,15 +220,15 @@ func (p replicaBack) Check(ctx context.Context, record journal.ActionRecord) act
 	case lacks != "":
 		return actions.Hold(lacks).About(key)
 	}
-	if verdict := p.all.rests(record, journal.StepLookAfterMinio); verdict.Kind != actions.VerdictPass {
+	if verdict := p.all.pauseAfter(record, journal.StepLookAfterMinio); verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
-	return actions.Pass().About("back").OnceLasting(p.all.settle, "the replica runs in its new place, and MinIO heals nothing")
+	return actions.Pass().About("back").OnceLasting(p.all.settle, "the replica runs in its new place, and MinIO restores no data")
 }
 
-// back says what is lacking until another pod has the replica's place and its data is
-// restored, "" if nothing is, or there is no such MinIO any more. The key names what it is
-// about. Of the other replicas a quorum will do: they may be those that are moved next.
+// back returns what is missing until another pod has replaced the replica and its data is restored, "" if nothing is,
+// or if that MinIO no longer exists. The key names what it is about. Of the other replicas a quorum suffices: they may
+// be those that are moved next.
 func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key, lacks string, err error) {
 	var plan journal.MinioMovePlan
 	if err := json.Unmarshal(record.Plan.Facts, &plan); err != nil {
@@ -256,23 +254,23 @@ func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key,
 	return "silent", silent(said), nil
 }
 
-// silent says who does not answer: who heals its own drive does not say so, so that all are
-// needed to know that none is healed.
+// silent returns which replica does not answer: only a server itself reports that it heals its drive, so all must
+// answer.
 func silent(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err != nil {
-			return fmt.Sprintf("whether MinIO has restored all data only all replicas can say: %s: %v", one.Pod, one.Err)
+			return fmt.Sprintf("EKCO needs answers from all replicas to know whether MinIO has restored all data: %s: %v", one.Pod, one.Err)
 		}
 	}
 	return ""
 }
 
-// healing says that drives are being healed, "" if none is as far as anybody says. Only who
-// was asked [minio.WithoutYou] says anything about it.
+// healing returns that drives are being healed, "" if no replica reports that. Only answers to [minio.WithoutYou]
+// report it.
 func healing(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err == nil && one.Healing > 0 {
-			return fmt.Sprintf("MinIO restores the data of %s, as %s says", words.Count(one.Healing, "drive"), one.Pod)
+			return fmt.Sprintf("MinIO restores the data of %s, as %s reports", words.Count(one.Healing, "drive"), one.Pod)
 		}
 	}
 	return ""
@@ -283,5 +281,5 @@ func where(pod journal.MinioPod) string {
 	if pod.Node == "" {
 		return ""
 	}
-	return ": it is on node " + pod.Node + ", and if that is lost, it ends when the node is cleared"
+	return ": it is on node " + pod.Node + "; if that node is lost, the pod ends when EKCO clears the node"
 }

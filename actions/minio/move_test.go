@@ -123,7 +123,7 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
 		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "counts only once it has lasted 30s")
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "MinIO restores the data of 1 drive, as ha-minio-1 says")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "MinIO restores the data of 1 drive, as ha-minio-1 reports")
 		if got := s.Spread(); got[0] == "a" || !slices.Equal(s.took(), both) {
 			t.Errorf("they are on %v after %q", got, s.took())
 		}
@@ -180,10 +180,10 @@ func TestFirstPauseIsTheSettleTime(t *testing.T) {
 		{time.Minute, 1, time.Minute},
 		{time.Minute, 2, 2 * time.Minute},
 		{time.Minute, 5, 16 * time.Minute},
-		{time.Minute, 6, lookRestMost},
-		{time.Minute, 1 << 62, lookRestMost},
-		{time.Second, 12, lookRestMost},
-		{time.Hour, 1, lookRestMost},
+		{time.Minute, 6, maxLookPause},
+		{time.Minute, 1 << 62, maxLookPause},
+		{time.Second, 12, maxLookPause},
+		{time.Hour, 1, maxLookPause},
 	} {
 		all, tries, pause := &copies{settle: test.settle}, test.tries, test.pause
 		for _, since := range []time.Duration{pause - 30*time.Second, pause} {
@@ -192,7 +192,7 @@ func TestFirstPauseIsTheSettleTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			record := journal.ActionRecord{Steps: map[string]journal.StepRecord{"look": {Attempts: 1, Outputs: outputs}}}
-			if verdict := all.rests(record, "look"); (verdict.Kind == actions.VerdictPass) != (since == pause) {
+			if verdict := all.pauseAfter(record, "look"); (verdict.Kind == actions.VerdictPass) != (since == pause) {
 				t.Errorf("%s after look %d in vain: %+v", since, tries, verdict)
 			}
 		}
@@ -212,7 +212,7 @@ func TestAReplicaWithoutItsVolumeGetsAnotherAsSoonAsMinIOIsHealthy(t *testing.T)
 		w.Pass(10 * time.Minute)
 		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "MinIO is not healthy, and the replica's volume may be needed: ha-minio-1: ")
 		s.Silence(2, false) // four of six are a quorum; nobody need be spared
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "only all replicas can say: ha-minio-1: ask MinIO at ha-minio-1")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "has restored all data: ha-minio-1: ask MinIO at ha-minio-1")
 		s.Silence(1, false)
 		r.End()
 		if got := s.Spread(); len(got) != 6 || !slices.Equal(s.took(), both) {
@@ -231,7 +231,7 @@ func TestARunningReplicaIsMovedOnlyWhileAllSayThatTheyCanBeSparedAndNoneIsHealed
 		},
 		"one that is to go says no": {
 			func(s *store) { s.Silence(4, true); s.Silence(5, true) }, func(s *store) { s.Silence(4, false); s.Silence(5, false) },
-			"ha-minio-0 says that MinIO cannot do without it",
+			"ha-minio-0 reports that MinIO cannot run without it",
 		},
 		"drives are healed": {func(s *store) { s.Heal(1) }, func(s *store) { s.Heal() }, "MinIO restores the data of 1 drive"},
 	} {
@@ -265,7 +265,7 @@ func TestAReplicaWithoutItsVolumeGetsNoOtherWhileDataIsRestored(t *testing.T) {
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
 		w.Pass(time.Hour)
-		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "MinIO restores the data of 1 drive, as ha-minio-2 says; a replica gets another volume when that is done")
+		s.held(journal.StepDeleteMinioClaim, MinioCanSpare, "MinIO restores the data of 1 drive, as ha-minio-2 reports; the replica gets another volume when that is done")
 		if len(s.Effects()) != 0 {
 			t.Errorf("deleted were %q", s.took())
 		}
@@ -348,7 +348,7 @@ func TestOneMoreThanAQuorumStays(t *testing.T) {
 		}
 	}
 	said[3].Quorum = 5 // what a server says of itself counts, if it is more
-	if verdict := without(facts, said); verdict.Kind != actions.VerdictHold || !strings.Contains(verdict.Reason, "it takes 6, one more than the quorum of 5") {
+	if verdict := without(facts, said); verdict.Kind != actions.VerdictHold || !strings.Contains(verdict.Reason, "6 are needed, one more than the quorum of 5") {
 		t.Errorf("with a quorum of 5: %+v", verdict)
 	}
 }
@@ -387,9 +387,9 @@ func TestAMoveThatHasLostItsReasonDeletesNothing(t *testing.T) {
 	}{
 		"another pod":      {func(s *store) { s.Run(0, miniosim.Pod{Node: "a"}) }, "replica ha-minio-0 is another pod now"},
 		"it ends":          {func(s *store) { s.asked(0) }, "replica ha-minio-0 ends now"},
-		"one node is left": {func(s *store) { s.kube.RemoveNode("b"); s.kube.RemoveNode("c") }, "have the replicas evenly"},
+		"one node is left": {func(s *store) { s.kube.RemoveNode("b"); s.kube.RemoveNode("c") }, "spread evenly"},
 		"its node is lost": {func(s *store) { s.kube.LoseNode("a"); s.kube.AddNode("d", journal.RoleWorker) }, "node a of replica ha-minio-0 is lost"},
-		"the StatefulSet":  {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "there is no StatefulSet ha-minio any more"},
+		"the StatefulSet":  {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "StatefulSet ha-minio is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {

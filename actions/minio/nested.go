@@ -15,30 +15,30 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// MinioNothingNested is the preflight that the last look found no object below another object.
-// It may be forced, for exactly what was found.
+// MinioNothingNested is the preflight that the last check found no object below another object. It may be forced, for
+// exactly what was found.
 const MinioNothingNested = "MinioNothingNested"
 
 const (
-	// nestedRest is the first pause after a look that found something; see [actions.Doubled].
-	nestedRest = time.Minute
-	// maxNested is how many objects of a look can be released by force: the reason names all of them.
+	// nestedPause is the first pause after a check that found something; see [actions.Doubled].
+	nestedPause = time.Minute
+	// maxNested is how many objects can be released by force: the reason names all of them.
 	maxNested = 99
-	// unread ends the key of what kept EKCO from looking.
+	// unread ends the key of an error that prevented the check.
 	unread = " unread"
 )
 
-// lookBelow looks for objects below others. MinIO neither copies nor restores them: with the drives
-// that have them they are gone.
+// lookBelow looks for objects below others. MinIO neither copies nor restores them: they are lost with the drives that
+// have them.
 type lookBelow struct {
 	api minio.API
-	// pods returns the pods whose drives are looked through.
+	// pods returns the pods whose drives are checked.
 	pods func(ctx context.Context, record journal.ActionRecord) ([]string, error)
 }
 
 func (s lookBelow) Prove(_ context.Context, step actions.StepContext) (actions.Proof, error) {
 	proof, err := proven(step)
-	proof.Missing = "it is not known whether there are objects below other objects"
+	proof.Missing = "EKCO has not checked for objects below other objects"
 	return proof, err
 }
 
@@ -65,8 +65,8 @@ func (s lookBelow) Do(ctx context.Context, step actions.StepContext) (json.RawMe
 	return nil, cmp.Or[error](err, &actions.UnfinishedError{Left: left.Lacks, Waits: true, Outputs: outputs})
 }
 
-// find looks through one drive after the other: all at once would slow clients down. All must be
-// looked at, since a drive that was restored lacks what is below others.
+// find checks one drive after the other: all at once would slow clients down. All must be checked, since a restored
+// drive does not have the objects below others.
 func (s lookBelow) find(ctx context.Context, record journal.ActionRecord) (all []minio.Nested, err error) {
 	pods, err := s.pods(ctx, record)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s lookBelow) find(ctx context.Context, record journal.ActionRecord) (all [
 	return slices.Compact(all), nil
 }
 
-// nestedText says what was found, "" if nothing was.
+// nestedText names what was found, "" if nothing was.
 func nestedText(found []minio.Nested) string {
 	if len(found) == 0 {
 		return ""
@@ -96,7 +96,7 @@ func nestedText(found []minio.Nested) string {
 	}
 	more := ""
 	if len(found) > maxNested {
-		more = ", and more, which is too much to be given up"
+		more = ", and more, too many to release"
 	}
 	return fmt.Sprintf("%s below another object, which MinIO does not list, copy or restore: %s%s", words.Count(len(found), "object"), strings.Join(names, ", "), more)
 }
@@ -104,39 +104,39 @@ func nestedText(found []minio.Nested) string {
 // nothingNested implements [MinioNothingNested].
 func nothingNested(_ context.Context, record journal.ActionRecord) actions.Verdict {
 	for _, step := range []string{journal.StepLookBelowMinio, journal.StepLookBelowAgainMinio} {
-		verdict := rests(record, step, nestedRest)
+		verdict := pauseAfter(record, step, nestedPause)
 		if verdict.Kind == actions.VerdictPass {
 			continue
 		}
 		if strings.HasSuffix(verdict.Key, unread) {
-			verdict.Reason += fmt.Sprintf("; \"ekco retry --force %s\" goes on without that look", record.ID)
+			verdict.Reason += fmt.Sprintf("; \"ekco retry --force %s\" continues without this check", record.ID)
 			return verdict
 		}
-		verdict.Reason += fmt.Sprintf("; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; %s gives up what is named here", record.ID, releases(verdict.Key, record))
+		verdict.Reason += fmt.Sprintf("; copy each to a key that is not below an object, delete it, then \"ekco retry %s\"; %s accepts the loss of what is named here", record.ID, releases(verdict.Key, record))
 		return verdict.AboutList(verdict.Key)
 	}
 	return actions.Pass()
 }
 
-// looksBelow reports whether the step is in the plan. Those of earlier EKCOs lack it.
+// looksBelow reports whether the step is in the plan. Plans of earlier EKCOs do not have it.
 func looksBelow(record journal.ActionRecord, step string) bool {
 	_, planned := record.Plan.Step(step)
 	return planned || !record.Planned
 }
 
-// sourceDrive is the drive of the single MinIO. There is none to look through where its claim is
-// kept: after a switch without it, and where there is another Deployment, which uses the claim.
+// sourceDrive is the drive of standalone MinIO. Nothing is checked if its claim is kept: after a switch without it, and
+// if there is another Deployment, which uses the claim.
 func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord) ([]string, error) {
-	shall, err := shallOf(record)
+	plan, err := planOf(record)
 	if err != nil {
 		return nil, err
 	}
-	isKept, err := unreadBy(record)
+	isKept, err := isUnread(record)
 	if err != nil || isKept {
 		return nil, err
 	}
 	single, err := m.api.Single(ctx)
-	if err != nil || single.Deployment != "" && single.Deployment != shall.Deployment {
+	if err != nil || single.Deployment != "" && single.Deployment != plan.Deployment {
 		return nil, err
 	}
 	pod, serves := single.Serving()
@@ -146,7 +146,7 @@ func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord)
 	return []string{pod.Name}, nil
 }
 
-// replicaDrives are those of all replicas that run.
+// replicaDrives are the drives of all replicas that run.
 func replicaDrives(api minio.API) func(context.Context, journal.ActionRecord) ([]string, error) {
 	return func(ctx context.Context, _ journal.ActionRecord) (pods []string, err error) {
 		running, err := api.Running(ctx)

@@ -13,9 +13,9 @@ import (
 
 // The preflights of a repair.
 const (
-	// MinioServiceDisabled: the Service is as an EKCO left it, and so is the Deployment.
+	// MinioServiceDisabled: the Service is still disabled, and the Deployment is the one that was planned for.
 	MinioServiceDisabled = "MinioServiceDisabled"
-	// MinioHealthy: one of the replicas says that the highly available MinIO is healthy.
+	// MinioHealthy: one of the replicas reports that the highly available MinIO is healthy.
 	MinioHealthy = "MinioHealthy"
 )
 
@@ -24,7 +24,7 @@ const pointTimeout = 30 * time.Second
 func repairing(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRepairMinio, Noun: "repair", Expendable: true,
-		// Another EKCO may have disabled the Service just now, in the midst of its switch.
+		// Another EKCO may have just disabled the Service for its switch.
 		Exclusive: true,
 		AskedLast: []string{MinioServiceDisabled},
 		Plan:      planRepair,
@@ -35,8 +35,8 @@ func repairing(api minio.API, changed func()) actions.Definition {
 	}
 }
 
-// planRepair asks for the health of what the Service is to lead to only if that is not all
-// there is: the single MinIO has the data, whatever it does.
+// planRepair requires a healthy MinIO only if the Service is to select the highly available one: otherwise standalone
+// MinIO has the data, in whatever state it is.
 func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	asked, err := journal.InputOf[journal.MinioRepair](record.Request)
 	if err != nil {
@@ -48,7 +48,7 @@ func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, e
 		preflights = append(preflights, MinioHealthy)
 	case journal.MinioServiceSingle:
 	default:
-		return journal.Plan{}, fmt.Errorf("repair %s: Service minio cannot be made to select %q", record.Subject.Name, asked.To)
+		return journal.Plan{}, fmt.Errorf("repair %s: EKCO cannot point Service minio to %q", record.Subject.Name, asked.To)
 	}
 	facts, err := json.Marshal(asked)
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{{
@@ -57,7 +57,7 @@ func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, e
 	}}}, err
 }
 
-// serviceDisabled passes also what the action itself has done.
+// serviceDisabled also passes once the action itself has changed the Service.
 func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) actions.Verdict {
 	return func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 		asked, err := journal.InputOf[journal.MinioRepair](record.Request)
@@ -92,30 +92,30 @@ func healthy(api minio.API) actions.Preflight {
 	})
 }
 
-// point is a single patch, which bears being repeated.
+// point is a single patch, which can be repeated.
 type point struct {
 	api     minio.API
 	changed func()
 }
 
 func (s point) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var shall journal.MinioRepair
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioRepair
+	if err := step.Facts(&want); err != nil {
 		return actions.Proof{}, err
 	}
 	live, err := s.api.Read(ctx)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	return actions.Proof{Done: live.Service == shall.To, Missing: fmt.Sprintf("Service minio selects %s, not %s", live.Service, shall.To)}, nil
+	return actions.Proof{Done: live.Service == want.To, Missing: fmt.Sprintf("Service minio selects %s, not %s", live.Service, want.To)}, nil
 }
 
 func (s point) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var shall journal.MinioRepair
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioRepair
+	if err := step.Facts(&want); err != nil {
 		return nil, err
 	}
-	if err := s.api.Point(ctx, shall.To); err != nil {
+	if err := s.api.Point(ctx, want.To); err != nil {
 		return nil, err
 	}
 	s.changed()

@@ -98,7 +98,7 @@ func TestARepairThatSomebodyElseMadeOrMadeWrongEnds(t *testing.T) {
 		"the Service is gone":     {false, func(s *store) { s.Remove(minio.ServiceRef(miniosim.Namespace)) }, "or is gone"},
 		"the single one is gone":  {true, func(s *store) { s.Remove(minio.DeploymentRef(miniosim.Namespace)) }, "there is no Deployment minio any more"},
 		"the single one is back":  {false, func(s *store) { s.Put(minio.DeploymentRef(miniosim.Namespace), `{}`) }, "there is a Deployment minio again"},
-		"the StatefulSet is gone": {true, func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "there is no StatefulSet ha-minio any more"},
+		"the StatefulSet is gone": {true, func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "StatefulSet ha-minio is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			actionstest.InBubble(t, func(w *actionstest.World) {

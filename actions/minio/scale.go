@@ -11,16 +11,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// MinioReady is the preflight that all replicas are ready and MinIO is healthy, or that
-// nobody has waited for that yet.
+// MinioReady is the preflight that all replicas are ready and MinIO is healthy. It passes before the first wait for
+// that.
 const MinioReady = "MinioReady"
 
-// MinioDataElsewhere is the preflight that no replica is taken away whose data somebody needs.
+// MinioDataElsewhere is the preflight that no replica is removed whose data is needed.
 const MinioDataElsewhere = "MinioDataElsewhere"
 
 const (
 	scaleTimeout = 30 * time.Second
-	// readyTimeout is how long the replicas may take without a word.
+	// readyTimeout is how long EKCO waits for the replicas before it holds with their reasons.
 	readyTimeout = 2 * time.Minute
 )
 
@@ -37,8 +37,8 @@ func scaling(api minio.API, changed func()) actions.Definition {
 	}
 }
 
-// planScale changes in one step, which alone keeps others from the storage: each replica
-// takes a volume. That all are ready may take for ever.
+// planScale changes the StatefulSet in a step of its own, since only that step must keep other actions from the
+// storage: each replica takes a volume. The replicas may never become ready.
 func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	asked, err := journal.InputOf[journal.MinioScale](record.Request)
 	if err != nil {
@@ -60,11 +60,11 @@ func planScale(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 	}}, err
 }
 
-// dataElsewhere implements [MinioDataElsewhere]. The data of a replica that is taken away stays on its
-// volume, and the others go without it.
+// dataElsewhere implements [MinioDataElsewhere]. The data of a removed replica stays on its volume, and the others run
+// without it.
 func dataElsewhere(api minio.API) actions.Preflight {
 	return actions.PreflightFunc(func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-		shall, err := journal.InputOf[journal.MinioScale](record.Request)
+		want, err := journal.InputOf[journal.MinioScale](record.Request)
 		if err != nil {
 			return actions.Hold(err.Error()).About("input")
 		}
@@ -75,26 +75,26 @@ func dataElsewhere(api minio.API) actions.Preflight {
 		const remedy = "set annotation kurl.sh/desired-scale of StatefulSet ha-minio to %d"
 		quorum := journal.MinioQuorum(live.Replicas)
 		switch {
-		case shall.Replicas >= live.Replicas:
+		case want.Replicas >= live.Replicas:
 			return actions.Pass()
-		case shall.Replicas < quorum:
-			return actions.Hold(fmt.Sprintf("%d of %d replicas are fewer than the %d that it takes to write; "+remedy, shall.Replicas, live.Replicas, quorum, live.Replicas)).About("quorum")
+		case want.Replicas < quorum:
+			return actions.Hold(fmt.Sprintf("%d of %d replicas are fewer than the %d that MinIO needs to write; "+remedy, want.Replicas, live.Replicas, quorum, live.Replicas)).About("quorum")
 		case live.Service != journal.MinioServiceSingle || live.Deployment == "":
-			return actions.Hold(fmt.Sprintf("ha-minio may have the only copy of all data, and goes without that of each replica that is taken away; "+remedy, live.Replicas)).About("serves")
+			return actions.Hold(fmt.Sprintf("ha-minio may have the only copy of all data, and each removed replica takes its part with it; "+remedy, live.Replicas)).About("serves")
 		}
 		return actions.Pass()
 	})
 }
 
-// scale is a single update, which bears being repeated.
+// scale is a single update, which can be repeated.
 type scale struct {
 	api     minio.API
 	changed func()
 }
 
 func (s scale) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var shall journal.MinioScale
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioScale
+	if err := step.Facts(&want); err != nil {
 		return actions.Proof{}, err
 	}
 	live, err := s.api.Read(ctx)
@@ -103,17 +103,17 @@ func (s scale) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	}
 	outputs, err := asked(live)
 	return actions.Proof{
-		Done: live.UID == step.Action.Subject.UID && live.Replicas == shall.Replicas, Outputs: outputs,
-		Missing: fmt.Sprintf("it is asked to have %d replicas, not %d", live.Replicas, shall.Replicas),
+		Done: live.UID == step.Action.Subject.UID && live.Replicas == want.Replicas, Outputs: outputs,
+		Missing: fmt.Sprintf("StatefulSet ha-minio specifies %d replicas, not %d", live.Replicas, want.Replicas),
 	}, err
 }
 
 func (s scale) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var shall journal.MinioScale
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioScale
+	if err := step.Facts(&want); err != nil {
 		return nil, err
 	}
-	set, err := s.api.Scale(ctx, step.Action.Subject.UID, shall.Replicas)
+	set, err := s.api.Scale(ctx, step.Action.Subject.UID, want.Replicas)
 	if err != nil {
 		return nil, err
 	}
@@ -126,36 +126,36 @@ func asked(facts journal.MinioFacts) (json.RawMessage, error) {
 	return json.Marshal(journal.MinioScaled{Generation: facts.Generation, Replicas: facts.Replicas})
 }
 
-// await has no effect: what it waits for is the controller's, and MinIO's.
+// await has no effect: it waits for the StatefulSet controller and MinIO.
 type await struct {
 	api minio.API
 }
 
 func (s await) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var shall journal.MinioScale
-	if err := step.Facts(&shall); err != nil {
+	var want journal.MinioScale
+	if err := step.Facts(&want); err != nil {
 		return actions.Proof{}, err
 	}
 	live, lacks, err := s.api.Unready(ctx)
 	if err != nil {
 		return actions.Proof{}, err
 	}
-	if live.UID != step.Action.Subject.UID || live.Replicas != shall.Replicas {
-		return actions.Proof{Missing: "somebody changed the StatefulSet meanwhile"}, nil
+	if live.UID != step.Action.Subject.UID || live.Replicas != want.Replicas {
+		return actions.Proof{Missing: "another Kubernetes client changed the StatefulSet"}, nil
 	}
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
 
 func (await) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
-// ready holds what was waited for once in vain, with the reasons of pods and servers.
+// ready holds after one failed wait, with the reasons of pods and servers.
 type ready struct {
 	api     minio.API
 	changed func()
 }
 
 func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	shall, err := journal.InputOf[journal.MinioScale](record.Request)
+	want, err := journal.InputOf[journal.MinioScale](record.Request)
 	if err != nil {
 		return actions.Hold(err.Error()).About("input")
 	}
@@ -166,9 +166,9 @@ func (r ready) Check(ctx context.Context, record journal.ActionRecord) actions.V
 	switch {
 	case record.Request.DryRun:
 		return actions.Pass() // nothing was changed, so there is nothing to wait for
-	case live.Replicas != shall.Replicas:
+	case live.Replicas != want.Replicas:
 		r.changed()
-		return actions.Abandon(fmt.Sprintf("somebody set its replicas to %d meanwhile", live.Replicas)).About("reset")
+		return actions.Abandon(fmt.Sprintf("another Kubernetes client set its replicas to %d", live.Replicas)).About("reset")
 	case lacks != "" && record.Steps[journal.StepAwaitMinio].Failures > 0:
 		return actions.Hold(lacks).About("unready")
 	}

@@ -137,7 +137,7 @@ func TestReadyReplicasAreNotEnough(t *testing.T) {
 		r := w.Start(w.Config(s.definitions()))
 		w.Pass(10 * time.Minute)
 		if held := w.Record().Holds[journal.StepAwaitMinio]; !strings.Contains(held.Reason, "MinIO is not healthy: ") ||
-			!strings.Contains(held.Reason, "ha-minio-3: fewer drives than the 4 that it takes to write (HTTP status 503)") {
+			!strings.Contains(held.Reason, "ha-minio-3: fewer drives than the 4 that writes need (HTTP status 503)") {
 			t.Errorf("held by %+v", held)
 		}
 		s.Silence(0, false)
@@ -152,9 +152,9 @@ func TestAScalingWhoseStatefulSetIsChangedMeanwhileEnds(t *testing.T) {
 		reason string
 		looks  int
 	}{
-		"reset":         {func(s *store) { s.replicas(1) }, "somebody set its replicas to 1 meanwhile", 2},
-		"removed":       {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "there is no StatefulSet ha-minio any more", 1},
-		"no annotation": {func(s *store) { s.annotate(nil) }, "there is no StatefulSet ha-minio any more", 1},
+		"reset":         {func(s *store) { s.replicas(1) }, "set its replicas to 1", 2},
+		"removed":       {func(s *store) { s.Remove(minio.StatefulSetRef(miniosim.Namespace)) }, "StatefulSet ha-minio is gone", 1},
+		"no annotation": {func(s *store) { s.annotate(nil) }, "StatefulSet ha-minio is gone", 1},
 		"replaced": {func(s *store) {
 			ref := minio.StatefulSetRef(miniosim.Namespace)
 			s.Remove(ref)

@@ -27,7 +27,7 @@ func (p stillToMove) Check(ctx context.Context, record journal.ActionRecord) act
 	}
 	live, err := p.api.Read(ctx)
 	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon && record.PastNoReturn {
-		return actions.Pass() // what is left of the former one is nobody's
+		return actions.Pass() // no other StatefulSet uses what is left of the former one
 	} else if verdict.Kind != actions.VerdictPass {
 		return verdict
 	}
@@ -36,28 +36,27 @@ func (p stillToMove) Check(ctx context.Context, record journal.ActionRecord) act
 		return actions.Hold(err.Error()).About("nodes")
 	}
 	if readyOf(nodes) == 0 {
-		return actions.Hold("no node is ready, so that there is no other place for the replica").About("no node")
+		return actions.Hold("no node is ready, so there is no other place for the replica").About("no node")
 	}
 	if record.PastNoReturn {
-		return actions.Pass() // what has lost its volume must have another one
+		return actions.Pass() // a replica without a volume must get another one
 	}
 	if !looksBelow(record, journal.StepLookBelowMinio) {
-		return actions.Abandon("an earlier EKCO planned it, which did not look for objects below other objects").About("unlooked")
+		return actions.Abandon("an earlier EKCO planned it without the check for objects below other objects").About("unlooked")
 	}
-	if pod, exists := live.Pod(asked.Pod.UID); claimless(record) && (!exists || pod.State == journal.MinioPodEnds) {
-		return actions.Pass() // all is done, perhaps by an EKCO that could not say so any more
+	if pod, exists := live.Pod(asked.Pod.UID); hasNoClaim(record) && (!exists || pod.State == journal.MinioPodEnds) {
+		return actions.Pass() // all is done, perhaps by an EKCO that could not record it
 	}
 	return judgeReplica(asked.Pod, live, nodes)
 }
 
-// claimless reports whether there is no claim to delete: what follows deletes nothing but the
-// pod of that UID.
-func claimless(record journal.ActionRecord) bool {
+// hasNoClaim reports whether there is no claim to delete: the rest of the plan deletes only the pod of that UID.
+func hasNoClaim(record journal.ActionRecord) bool {
 	var plan journal.MinioMovePlan
 	return record.Planned && json.Unmarshal(record.Plan.Facts, &plan) == nil && plan.Claim == ""
 }
 
-// judgeReplica abandons a move that has lost its reason.
+// judgeReplica abandons a move that is no longer needed.
 func judgeReplica(asked journal.MinioPod, live journal.MinioFacts, nodes []kube.Node) actions.Verdict {
 	pod, exists := live.Pod(asked.UID)
 	switch {
@@ -65,14 +64,14 @@ func judgeReplica(asked journal.MinioPod, live journal.MinioFacts, nodes []kube.
 		return actions.Abandon(fmt.Sprintf("replica %s is another pod now", asked.Name)).About("replaced")
 	case pod.State != asked.State || pod.Node != asked.Node:
 		return actions.Abandon(fmt.Sprintf("replica %s %s now", pod.Name, pod.State)).About("state")
-	case pod.Node == "": // it lacks its volume
+	case pod.Node == "": // it has no volume
 		return actions.Pass()
 	case pod.State != journal.MinioPodRuns && answers(nodes, pod.Node):
-		return actions.Abandon(fmt.Sprintf("node %s of replica %s is there again", pod.Node, pod.Name)).About("node")
+		return actions.Abandon(fmt.Sprintf("node %s of replica %s is back", pod.Node, pod.Name)).About("node")
 	case pod.State != journal.MinioPodRuns:
 		return actions.Pass()
 	case !slices.Contains(journal.MinioMoves(live.Pods, readyOf(nodes)), pod):
-		return actions.Abandon(fmt.Sprintf("%d ready nodes have the replicas evenly, or another one is too many", readyOf(nodes))).About("even")
+		return actions.Abandon(fmt.Sprintf("the replicas are spread evenly on %d ready nodes, or another one has to move", readyOf(nodes))).About("even")
 	case !answers(nodes, pod.Node):
 		return actions.Abandon(fmt.Sprintf("node %s of replica %s is lost", pod.Node, pod.Name)).About("node")
 	}
@@ -88,7 +87,7 @@ func readyOf(nodes []kube.Node) (n int) {
 	return n
 }
 
-// answers reports whether there is such a node, and it is not lost.
+// answers reports whether the node exists and is not lost.
 func answers(nodes []kube.Node, name string) bool {
 	return slices.ContainsFunc(nodes, func(node kube.Node) bool {
 		_, unreachable := node.Facts.Unreachable()
@@ -96,14 +95,14 @@ func answers(nodes []kube.Node, name string) bool {
 	})
 }
 
-// displaced looks for replicas that have lost their place.
+// displaced looks for replicas that need another node.
 type displaced struct {
 	api   minio.API
 	nodes Nodes
 }
 
-// other says which replica has to be moved next, "" if none has. Its volume is needed, and
-// not given up, as long as a node is not ready, or cordoned: it may be the one with the volume.
+// other returns why the check is skipped: a replica has to be moved next, because no node has its volume; "" if there
+// is none. While a node is not ready or is cordoned, it may be the one with the volume.
 func (d displaced) other(ctx context.Context) (string, error) {
 	live, err := d.api.Read(ctx)
 	if err != nil {
@@ -115,7 +114,7 @@ func (d displaced) other(ctx context.Context) (string, error) {
 	}
 	for _, pod := range live.Pods {
 		if pod.State == journal.MinioPodLacksVolume {
-			return fmt.Sprintf("no node has the volume of %s: all data is checked after the move of that", pod.Name), nil
+			return fmt.Sprintf("no node has the volume of %s: EKCO checks all data after that replica has moved", pod.Name), nil
 		}
 	}
 	return "", nil
@@ -141,7 +140,7 @@ func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) action
 	}
 	pod, exists := live.Pod(asked.Pod.UID)
 	if !exists || pod.State == journal.MinioPodEnds {
-		return actions.Pass() // nothing is taken away any more
+		return actions.Pass() // there is nothing left to remove
 	}
 	if pod.State == journal.MinioPodRuns {
 		if verdict := without(live, p.api.Ask(ctx, minio.WithoutYou)); verdict.Kind != actions.VerdictPass {
@@ -149,20 +148,20 @@ func (p canSpare) Check(ctx context.Context, record journal.ActionRecord) action
 		}
 		return p.lasting(record, p.all.checked(ctx, record))
 	}
-	return healthyBeside(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
+	return healthyWithout(p.api.Ask(ctx, minio.Now), p.api.Ask(ctx, minio.WithoutYou))
 }
 
-// lasting delays the first check by the settle time: a drive may have been replaced just now, and
-// MinIO has not noticed it. After the look at all objects this is no longer possible.
+// lasting delays the first check by the settle time: a drive may have just been replaced, and MinIO may not have
+// noticed it. After the check of all objects this is no longer possible.
 func (p canSpare) lasting(record journal.ActionRecord, verdict actions.Verdict) actions.Verdict {
 	if verdict.Kind != actions.VerdictPass || record.PastNoReturn || record.Steps[journal.StepLookBeforeMinio].Done() {
 		return verdict
 	}
-	return verdict.About("spared").OnceLasting(p.all.settle, "MinIO can do without any of its replicas, and heals nothing")
+	return verdict.About("spared").OnceLasting(p.all.settle, "MinIO tolerates the loss of any replica, and restores no data")
 }
 
-// without judges whether MinIO can do without one of the replicas that run. Each speaks only
-// for itself, so that all must say so.
+// without judges whether MinIO can run without one of the running replicas. Each server answers only for itself, so all
+// must agree.
 func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
 	quorum := journal.MinioQuorum(max(live.Replicas, live.Desired))
 	var against []string
@@ -172,23 +171,23 @@ func without(live journal.MinioFacts, said []minio.Said) actions.Verdict {
 		case one.Err != nil:
 			against = append(against, fmt.Sprintf("%s: %v", one.Pod, one.Err))
 		case !one.Yes:
-			against = append(against, fmt.Sprintf("%s says that MinIO cannot do without it (HTTP status %d)", one.Pod, one.Code))
+			against = append(against, fmt.Sprintf("%s reports that MinIO cannot run without it (HTTP status %d)", one.Pod, one.Code))
 		}
 	}
-	switch heals := healing(said); { // who knows of that does not want to be spared
+	switch heals := healing(said); { // a server that heals also answers that it is needed
 	case heals != "":
-		return actions.Hold(heals + "; a replica is moved when that is done").About("heals")
+		return actions.Hold(heals + "; EKCO moves a replica when that is done").About("heals")
 	case len(against) > 0:
-		return actions.Hold("a replica is moved only while MinIO can do without any of them: " + strings.Join(against, "; ")).About("against")
+		return actions.Hold("EKCO moves a replica only while MinIO tolerates the loss of any: " + strings.Join(against, "; ")).About("against")
 	case !live.MayLoseOne(quorum):
-		return actions.Hold(fmt.Sprintf("too few replicas run: besides the one that is moved it takes %d, one more than the quorum of %d", quorum+1, quorum)).About("quorum")
+		return actions.Hold(fmt.Sprintf("too few replicas run: without the one to be moved %d are needed, one more than the quorum of %d", quorum+1, quorum)).About("quorum")
 	}
 	return actions.Pass()
 }
 
-// healthyBeside judges whether MinIO is healthy without a replica that does not run anyway,
-// by what the others say of now and of maintenance.
-func healthyBeside(said, spared []minio.Said) actions.Verdict {
+// healthyWithout judges whether MinIO is healthy without a replica that does not run, by the health that the others
+// report for now and for maintenance.
+func healthyWithout(said, spared []minio.Said) actions.Verdict {
 	var against []string
 	healthy := false
 	for _, one := range said {
@@ -203,11 +202,11 @@ func healthyBeside(said, spared []minio.Said) actions.Verdict {
 	}
 	switch heals := healing(spared); {
 	case !healthy && len(said) == 0:
-		return actions.Hold("no replica runs that could be asked whether MinIO is healthy").About("unhealthy")
+		return actions.Hold("no replica runs that can report whether MinIO is healthy").About("unhealthy")
 	case !healthy:
 		return actions.Hold("MinIO is not healthy, and the replica's volume may be needed: " + strings.Join(against, "; ")).About("unhealthy")
 	case heals != "":
-		return actions.Hold(heals + "; a replica gets another volume when that is done").About("heals")
+		return actions.Hold(heals + "; the replica gets another volume when that is done").About("heals")
 	}
 	return actions.Pass()
 }

@@ -9,27 +9,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// actorOperator is the actor of what EKCO decides by itself.
+// actorOperator is the actor of EKCO's own decisions.
 const actorOperator = "operator"
 
-// AdoptOption qualifies the own journal.
+// AdoptOption describes the own journal.
 type AdoptOption func(*adoption)
 
-// Lost says that the own journal lost events, at the earliest the one after seq,
-// so that the mirror can know more of its actions than the journal itself.
+// Lost says that the own journal lost events after seq, so that the mirror may know more about its actions.
 func Lost(seq uint64) AdoptOption {
 	return func(a *adoption) { a.lost, a.lastSeq = true, seq }
 }
 
-// EndedHere names actions that the own journal has ended. They are not adopted
-// again from a journal that still has them open: who cancelled one meant it.
+// EndedHere names actions that the own journal has ended, for example because a person cancelled them. They are not
+// adopted from a journal that still has them open.
 func EndedHere(ids ...string) AdoptOption {
 	return func(a *adoption) { a.endedHere = append(a.endedHere, ids...) }
 }
 
-// UnderWay says that the own open actions have workers, which nothing may
-// overtake: they get no plan and are not superseded, since each of their steps
-// is proved before it is repeated. It is for [OnTakeover].
+// UnderWay says that workers run the own open actions. Adopt then leaves these as they are: it plans and supersedes none
+// of them, since each of their steps is verified before it is repeated. It is for [OnTakeover].
 func UnderWay() AdoptOption { return func(a *adoption) { a.underWay = true } }
 
 type adoption struct {
@@ -43,31 +41,24 @@ type adoption struct {
 	lastSeq   uint64
 }
 
-// Adopt says which events make the own journal go on with what the mirror
-// holds, given the journal's open actions:
+// Adopt returns the events that make the own journal, with its open actions, continue what the mirror has:
 //
-//   - a mirror of the own, intact journal teaches nothing;
+//   - a mirror of the own, intact journal has nothing new;
 //   - open actions that the own journal lacks are adopted;
-//   - of an action that both have, the own record stays, except that a plan is
-//     taken over by a record that has none, and what is left alone stays so; but
-//     if the mirror's writer went on from the own record, its record is taken over,
-//     with all that people said of it since;
-//   - when another journal wrote the mirror last, own open actions that it says
-//     to have ended are ended as superseded;
-//   - when the own journal wrote the mirror and lost events since, its actions go
-//     on, and end, as the mirror has them, as far as the mirror knows more.
+//   - if both have an action, the own record stays. It gets the mirror's plan if it has none, and what the mirrored action
+//     leaves alone. But if the mirror's writer continued the action from the own record, its record replaces the own one;
+//   - if another journal wrote the mirror, own open actions that ended there are superseded;
+//   - if the own journal wrote the mirror and lost events since, its actions continue or end as in the mirror, where the
+//     mirror knows more.
 //
-// An own action of which the mirror says nothing stays open, and each of its
-// steps is proved before it is repeated: the other EKCO may never have known of
-// it. So nothing is superseded by the mirror of an EKCO that did not yet list
-// what it ended.
+// An own action that the mirror does not name stays open, and each of its steps is verified before it is repeated: the
+// other EKCO may never have known it. The mirror of an old EKCO, which does not list ended actions, supersedes none.
 //
-// It returns an error that wraps [journal.ErrOtherCluster] when the mirror is
-// of another cluster; UIDs that are empty are taken to match. It does not read
-// or write anything.
+// Adopt returns an error that wraps [journal.ErrOtherCluster] if the mirror belongs to another cluster; empty UIDs match
+// every cluster. It does not read or write anything.
 func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID string, options ...AdoptOption) ([]journal.Draft, error) {
 	if content.ClusterUID != "" && clusterUID != "" && content.ClusterUID != clusterUID {
-		return nil, fmt.Errorf("adopt open actions: the mirror is of cluster %s, this cluster is %s: %w; delete the mirror if it was copied here",
+		return nil, fmt.Errorf("adopt open actions: the mirror belongs to cluster %s, this cluster is %s: %w; delete the mirror if it was copied here",
 			content.ClusterUID, clusterUID, journal.ErrOtherCluster)
 	}
 	a := adoption{content: content, own: own, knew: content.Knew(ownJournalID)}
@@ -84,7 +75,7 @@ func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID
 	return nil, nil
 }
 
-// adopted takes over those mirrored actions that are news.
+// adopted returns the events for the mirrored open actions.
 func (a adoption) adopted() (drafts []journal.Draft) {
 	for _, mirrored := range a.content.Actions {
 		if mirrored.Ended != nil || slices.Contains(a.endedHere, mirrored.ID) || (a.lost && mirrored.LastSeq <= a.lastSeq) {
@@ -94,10 +85,10 @@ func (a adoption) adopted() (drafts []journal.Draft) {
 		switch {
 		case known < 0:
 			drafts = append(drafts, a.adopt(mirrored))
-		case a.underWay: // it is planned, and ends, by itself
+		case a.underWay: // its worker plans and ends it
 		case a.own[known].Ended != nil:
 		case a.lost && further(mirrored, a.own[known]):
-			drafts = append(drafts, a.adopt(untrimmed(mirrored, a.own[known])))
+			drafts = append(drafts, a.adopt(restoreTrimmed(mirrored, a.own[known])))
 		case !a.lost && a.own[known].LastSeq <= a.knew:
 			adopted := a.adopt(mirrored)
 			adopted.Payload = journal.ActionAdopted{Record: mirrored, JournalID: a.content.JournalID, Continues: true}
@@ -112,8 +103,7 @@ func (a adoption) adopted() (drafts []journal.Draft) {
 	return drafts
 }
 
-// left keeps what the mirrored action found to be another's: it stays so, though
-// nothing may show it any more.
+// left returns the events that keep what the mirrored action leaves alone: EKCO may not be able to find that out again.
 func left(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
 	for _, what := range slices.Sorted(maps.Keys(mirrored.Left)) {
 		if own.Left[what] == "" {
@@ -127,7 +117,7 @@ func (a adoption) adopt(record journal.ActionRecord) journal.Draft {
 	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID})
 }
 
-// ended ends the own actions that the mirror says to be over.
+// ended returns the events that end own actions that ended in the mirror.
 func (a adoption) ended() (drafts []journal.Draft) {
 	for _, own := range a.own {
 		ended, ok := a.endedThere(own)
@@ -141,7 +131,7 @@ func (a adoption) ended() (drafts []journal.Draft) {
 		}
 		if a.lost {
 			payload.Outcome = ended.Outcome
-			payload.Reason = fmt.Sprintf("it ended as %s at %s, as the mirror says; the journal had lost that",
+			payload.Reason = fmt.Sprintf("ended as %s at %s according to the mirror; the journal had lost that event",
 				ended.Outcome, ended.At.Format(time.RFC3339))
 		}
 		drafts = append(drafts, draft(own, journal.TypeActionEnded, payload))
@@ -149,7 +139,7 @@ func (a adoption) ended() (drafts []journal.Draft) {
 	return drafts
 }
 
-// endedThere finds an action that is over for the other journal.
+// endedThere finds an action that has ended in the other journal.
 func (a adoption) endedThere(own journal.ActionRecord) (EndedAction, bool) {
 	open := slices.ContainsFunc(a.content.Actions, func(r journal.ActionRecord) bool { return r.ID == own.ID })
 	i := slices.IndexFunc(a.content.Ended, func(e EndedAction) bool { return e.ID == own.ID && e.UID == own.Subject.UID })
@@ -159,9 +149,8 @@ func (a adoption) endedThere(own journal.ActionRecord) (EndedAction, bool) {
 	return a.content.Ended[i], true
 }
 
-// settles reports whether an end elsewhere leaves nothing to do here. An action
-// that stopped elsewhere before its point of no return, and went past it here
-// since, goes on.
+// settles reports whether an end in the other journal ends the own action, too. It does not if the action was stopped
+// there before its point of no return, and has passed that point here.
 func settles(outcome journal.Outcome, own journal.ActionRecord) bool {
 	switch outcome {
 	case journal.OutcomeCancelled, journal.OutcomeAbandoned:

@@ -11,17 +11,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Format is the number of the mirror's newest format. An EKCO leaves the mirror of a
-// newer format alone, since it would miss something: in the oldest format, the input of a request is
-// next to its other members; before Format, there are no pauses and no parts.
+// Format is the newest format of the mirror. An EKCO does not change a mirror of a newer format, because it would lose
+// data. In oldestFormat, the input of a request is next to its other members; formats before Format have no pauses and
+// no parts.
 const (
 	Format       = 3
 	inputFormat  = 2
 	oldestFormat = 1
 )
 
-// formatOf returns the oldest format in which nothing of the content is missed.
-func formatOf(content Content) int {
+// formatFor returns the oldest format that can hold all of the content.
+func formatFor(content Content) int {
 	switch {
 	case len(content.Parts) > 0 || len(content.Pauses) > 0:
 		return Format
@@ -31,49 +31,44 @@ func formatOf(content Content) int {
 	return oldestFormat
 }
 
-// ErrOtherFormat is returned when the mirror was written by an EKCO whose
-// format this one does not read.
+// ErrOtherFormat is returned if an EKCO wrote the mirror in a format that this EKCO does not read.
 var ErrOtherFormat = errors.New("the mirror has an unknown format")
 
-// errGarbage is returned for what never was a mirror, or is none any more. It is
-// nobody's, and may be replaced.
-var errGarbage = errors.New("it is not what an EKCO writes")
+// errGarbage is returned for a ConfigMap whose content is not a mirror. It belongs to no EKCO and may be replaced.
+var errGarbage = errors.New("EKCO did not write it")
 
-// Content is what the mirror holds: one JSON object. Its first two members mean
-// the same in every format.
+// Content is the mirror: one JSON object. Its first two members mean the same in every format.
 type Content struct {
 	Format int `json:"format"`
-	// Version is the EKCO that wrote it; empty for one that does not say.
+	// Version is the version of the EKCO that wrote it; old ones leave it empty.
 	Version string `json:"version,omitempty"`
 	// JournalID is the journal that was mirrored.
 	JournalID string `json:"journal_id"`
-	// At is where that journal had come to, on disk; zero if it does not say. A
-	// file of that journal which lacks this event has lost its newest ones.
+	// At is the last event of that journal on disk, zero if unknown. If that journal's file lacks this event, it has lost
+	// its newest events.
 	At journal.Position `json:"at,omitzero"`
-	// ClusterUID is the UID of namespace kube-system; empty when it could not
-	// be read.
+	// ClusterUID is the UID of namespace kube-system, empty if it could not be read.
 	ClusterUID string    `json:"cluster_uid,omitempty"`
 	WrittenAt  time.Time `json:"written_at"`
-	// Covered is how far the writer knew other journals: what it does not have of their events up to
-	// there has ended.
+	// Covered has the last event of each other journal that the writer knew. A pause from before that event has ended
+	// if the mirror lacks it.
 	Covered map[string]uint64 `json:"covered,omitempty"`
 	journal.Carried
-	// Actions are the open ones, unless they are in parts.
+	// Actions are the open actions, unless they are in parts.
 	Actions []journal.ActionRecord `json:"actions"`
 	// Parts are the ConfigMaps that hold the open actions, in order.
 	Parts []Part `json:"parts,omitempty"`
-	// Ended are the actions that the mirrored journal, or one it took over from,
-	// has ended; the newest of them. A mirror of an older EKCO has none.
+	// Ended are the newest actions that ended in the mirrored journal, or in one that it took over from. Old mirrors have
+	// none.
 	Ended []EndedAction `json:"ended,omitempty"`
-	// LeftOut are the ids of open actions that found no space.
+	// LeftOut are the ids of open actions for which there was no space.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
-// Knew returns the last event of a journal that the mirror's writer knew; 0 if it knew none, or does
-// not say.
+// Knew returns the last event of a journal that the mirror's writer knew, 0 if none or unknown.
 func (c Content) Knew(journalID string) uint64 {
 	switch {
-	case c.Pauses == nil: // an older EKCO wrote it, or passed it on
+	case c.Pauses == nil: // the content of an older EKCO
 		return 0
 	case c.JournalID == journalID:
 		return c.Seq
@@ -81,8 +76,8 @@ func (c Content) Knew(journalID string) uint64 {
 	return c.Covered[journalID]
 }
 
-// EndedAction says that an action is over. Ids are unique in one journal only,
-// so the UID of the action's subject belongs to it.
+// EndedAction is an action that has ended. Ids are unique only in one journal, so the subject's UID is part of its
+// identity.
 type EndedAction struct {
 	ID      string          `json:"id"`
 	UID     string          `json:"uid,omitempty"`
@@ -90,8 +85,8 @@ type EndedAction struct {
 	At      time.Time       `json:"at"`
 }
 
-// parse reads what a mirror holds. Its error wraps [ErrOtherFormat] for one that
-// a newer EKCO wrote, and then comes with what could be read all the same.
+// parse decodes a mirror. If a newer EKCO wrote it, the error wraps [ErrOtherFormat], and the content has what could be
+// read.
 func parse(raw []byte) (Content, error) {
 	content, err := heading(raw)
 	switch {
@@ -99,7 +94,7 @@ func parse(raw []byte) (Content, error) {
 	case content.Format > Format:
 		return content, &otherFormatError{content}
 	case content.Format < oldestFormat:
-		err = fmt.Errorf("its format is %d, and there was none before %d", content.Format, oldestFormat)
+		err = fmt.Errorf("its format is %d, but the oldest format is %d", content.Format, oldestFormat)
 	default:
 		content = Content{}
 		err = json.Unmarshal(raw, &content)
@@ -110,7 +105,7 @@ func parse(raw []byte) (Content, error) {
 	return content, nil
 }
 
-// heading reads what a mirror of any format says of itself.
+// heading reads the members that a mirror of any format has.
 func heading(raw []byte) (content Content, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
@@ -122,24 +117,24 @@ func heading(raw []byte) (content Content, err error) {
 	for name, field := range map[string]any{
 		"version": &content.Version, "journal_id": &content.JournalID, "written_at": &content.WrittenAt,
 	} {
-		_ = json.Unmarshal(members[name], field) // another format need not have it
+		_ = json.Unmarshal(members[name], field) // other formats may lack it
 	}
 	return content, nil
 }
 
-// otherFormatError says which EKCO a mirror needs.
+// otherFormatError names the EKCO that reads the mirror.
 type otherFormatError struct{ content Content }
 
 // Error implements error.
 func (o *otherFormatError) Error() string {
-	who, what := "a newer EKCO", "an EKCO that knows it"
+	writer, reader := "a newer EKCO", "an EKCO that reads it"
 	if o.content.Version != "" {
-		who = "EKCO " + o.content.Version
-		what = who + " or a newer one"
+		writer = "EKCO " + o.content.Version
+		reader = writer + " or a newer one"
 	}
-	return fmt.Sprintf("%v: ConfigMap %s is of format %d, which %s wrote, and this EKCO knows %d; it is left as it is. "+
-		"Run %s, which finishes what is open there; or delete that ConfigMap, if nothing of it is wanted any more",
-		ErrOtherFormat, kube.MirrorName, o.content.Format, who, Format, what)
+	return fmt.Sprintf("%v: ConfigMap %s has format %d, written by %s; this EKCO reads formats up to %d and leaves it unchanged. "+
+		"Run %s to finish its open actions, or delete the ConfigMap if you do not need them",
+		ErrOtherFormat, kube.MirrorName, o.content.Format, writer, Format, reader)
 }
 
 // Unwrap returns [ErrOtherFormat].

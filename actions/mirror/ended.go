@@ -9,20 +9,19 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// maxEnded bounds how many ended actions are mirrored, some 150 bytes each.
+// maxEnded bounds how many ended actions are mirrored, about 150 bytes each.
 const maxEnded = 200
 
 var endedTypes = []journal.Type{journal.TypeActionEnded}
 
-// AlreadyEnded returns those of the mirrored actions that the store's journal
-// has ended, for [EndedHere].
+// AlreadyEnded returns the mirrored actions that have ended in the store's journal, for [EndedHere].
 func AlreadyEnded(ctx context.Context, store journal.Store, content Content) ([]string, error) {
 	var ids []string
 	for _, action := range content.Actions {
 		query := journal.Query{Action: action.ID, UID: action.Subject.UID, Types: endedTypes, Limit: 1}
 		for _, err := range store.Read(ctx, query) {
 			if err != nil {
-				return nil, fmt.Errorf("look whether action %s has ended here: %w", action.ID, err)
+				return nil, fmt.Errorf("check whether action %s has ended here: %w", action.ID, err)
 			}
 			ids = append(ids, action.ID)
 		}
@@ -33,12 +32,12 @@ func AlreadyEnded(ctx context.Context, store journal.Store, content Content) ([]
 // endings are the newest ended actions. The goroutine in Run owns them.
 type endings struct {
 	store journal.Store
-	// list holds those of the store's journal up to event seq.
+	// list has those of the store's journal up to event seq.
 	list []EndedAction
 	seq  uint64
 }
 
-// catchUp reads what ended since.
+// catchUp reads which actions have ended since the last call.
 func (e *endings) catchUp(ctx context.Context) error {
 	if e.store == nil {
 		return nil
@@ -52,7 +51,7 @@ func (e *endings) catchUp(ctx context.Context) error {
 		seq = max(seq, event.Seq)
 		payload, err := event.Decode()
 		if err != nil {
-			continue // of a newer EKCO; it is not said to have ended
+			continue // written by a newer EKCO; the action is not listed
 		}
 		if ended, ok := payload.(*journal.ActionEnded); ok {
 			news = append(news, EndedAction{ID: event.Action, UID: event.Subject.UID, Outcome: ended.Outcome, At: event.Time})
@@ -62,8 +61,7 @@ func (e *endings) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// merge returns the newest ended actions of all lists, each of them once: as
-// the first list that has it says.
+// merge returns the newest ended actions of all lists, each once: from the first list that has it.
 func merge(lists ...[]EndedAction) []EndedAction {
 	var all []EndedAction
 	type name struct{ id, uid string }

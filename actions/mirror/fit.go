@@ -14,9 +14,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// A ConfigMap holds 1 MiB. Up to inlineSize the index holds the open actions itself, so that one write
-// is enough. More than that is spread over groups of about groupSize, each of which is cut into parts
-// of at most partSize.
+// A ConfigMap holds 1 MiB. Up to inlineSize the index holds the open actions itself, so one write is enough. More data
+// is spread over groups of about groupSize, and each group is cut into parts of at most partSize.
 const (
 	inlineSize = 256 << 10
 	groupSize  = 128 << 10
@@ -26,7 +25,7 @@ const (
 	maxSize = 8 << 20
 )
 
-// Part is a ConfigMap with a part of the JSON of a group of actions.
+// Part describes a ConfigMap with a part of the JSON of a group of actions.
 type Part struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
@@ -43,9 +42,9 @@ type plan struct {
 	bodies map[string]string
 }
 
-// fit says how to write the content: nothing of an action is left out. Actions that do
-// not fit in limit bytes together are left out whole, expendable ones and young ones first, and named.
-// Owner is in the names of the parts, so that they are nobody else's.
+// fit plans how to write the content. It writes an action whole or not at all: if all together exceed limit bytes, it
+// leaves out expendable and young ones first, and names them. The parts' names contain owner, so that no other EKCO has
+// parts with these names.
 func fit(content Content, limit int, expendable []journal.ActionKind, owner string, groups *int) (plan, error) {
 	actions := slices.Clone(content.Actions)
 	slices.SortStableFunc(actions, byWeight(expendable))
@@ -70,11 +69,11 @@ func fit(content Content, limit int, expendable []journal.ActionKind, owner stri
 		*groups = groupsFor(total, *groups)
 		p.spread(encoded, owner, *groups)
 	}
-	p.content.Format = formatOf(p.content)
+	p.content.Format = formatFor(p.content)
 	return p, nil
 }
 
-// groupsFor returns a number of groups. It rarely changes, since then all parts change.
+// groupsFor returns the number of groups. It changes that number rarely, because then all parts change.
 func groupsFor(total, groups int) int {
 	groups = max(groups, 1)
 	for total > groups*groupSize {
@@ -86,8 +85,8 @@ func groupsFor(total, groups int) int {
 	return groups
 }
 
-// spread moves the actions into parts. An action's group depends on its id alone, so that a change of one
-// leaves the other groups as they are.
+// spread moves the actions into parts. An action's group depends only on its id, so a change of one action does not
+// change the other groups.
 func (p *plan) spread(encoded map[string]json.RawMessage, owner string, groups int) {
 	members := map[uint32][]string{}
 	for _, action := range p.content.Actions {
@@ -116,7 +115,7 @@ func (p *plan) spread(encoded map[string]json.RawMessage, owner string, groups i
 	}
 }
 
-// cut returns where to end a piece of at most that size: a ConfigMap holds whole characters.
+// cut returns where to end a piece of at most that size, between two characters: a ConfigMap must be valid UTF-8.
 func cut(body string, size int) int {
 	if len(body) <= size {
 		return len(body)
@@ -132,8 +131,8 @@ func hashOf(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// encode returns the index. The ended actions are left out if they find no space: without them nothing of
-// another journal is superseded, and each step is verified before it is repeated.
+// encode returns the index. It leaves out the ended actions if there is no space for them: without them another journal
+// supersedes none of its actions, but verifies each step before it repeats it.
 func (p plan) encode() ([]byte, error) {
 	raw, err := json.Marshal(p.content)
 	if err == nil && len(raw) > indexSize {
@@ -144,12 +143,12 @@ func (p plan) encode() ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("encode the mirror: %w", err)
 	case len(raw) > indexSize:
-		return nil, fmt.Errorf("encode the mirror: its index has %d bytes, at most %d are possible; end pauses or actions", len(raw), indexSize)
+		return nil, fmt.Errorf("encode the mirror: its index has %d bytes, and the limit is %d; end pauses or actions", len(raw), indexSize)
 	}
 	return raw, nil
 }
 
-// byWeight puts first what must not be lost.
+// byWeight sorts actions: those that must not be lost first, then the oldest.
 func byWeight(expendable []journal.ActionKind) func(x, y journal.ActionRecord) int {
 	rank := func(r journal.ActionRecord) int { return count(slices.Contains(expendable, r.Kind)) }
 	return func(x, y journal.ActionRecord) int {

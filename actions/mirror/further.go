@@ -7,14 +7,13 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// further reports whether the first of two records of one action has come
-// further than the second.
+// further reports whether the first of two records of an action has more progress than the second.
 func further(one, other journal.ActionRecord) bool {
 	return slices.Compare(progress(one), progress(other)) > 0
 }
 
-// progress weighs what must not be forgotten first: that there is no way back,
-// and what is done.
+// progress returns the record's progress, most important first: whether it is past the point of no return, then how many
+// steps are done.
 func progress(r journal.ActionRecord) []int {
 	done := 0
 	for _, step := range r.Steps {
@@ -30,9 +29,9 @@ func count(is bool) int {
 	return 0
 }
 
-// untrimmed gives a mirrored record back what may have been left out of it to
-// save space, from an older record of the same action.
-func untrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
+// restoreTrimmed restores in a mirrored record what an old EKCO may have left out to save space, from an older record of the
+// same action.
+func restoreTrimmed(mirrored, older journal.ActionRecord) journal.ActionRecord {
 	mirrored.Request = older.Request
 	if older.Planned {
 		mirrored.Plan = older.Plan

@@ -16,30 +16,26 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ErrOtherJournal is returned when another EKCO, with another journal, has
-// written the mirror since it was last loaded here. It is not overwritten until
-// it was taken over (see [OnTakeover]), or [Mirror.Load] has been called again.
+// ErrOtherJournal is returned if another EKCO with another journal has written the mirror since [Mirror.Load]. This
+// Mirror does not overwrite it before the takeover (see [OnTakeover]) or another Load.
 var ErrOtherJournal = errors.New("another journal is mirrored")
 
-// ErrOutdated is for the function that [Judge] sets: the mirror knows newer
-// events of this journal than its file has.
+// ErrOutdated is for the function that [Judge] sets: the mirror names newer events of this journal than its file has.
 var ErrOutdated = errors.New("the journal lost its newest events")
 
-// Mirror writes the open actions to the cluster. Make one with [New], and let
-// one goroutine of its owner call [Mirror.Run]. The other methods are safe for
+// Mirror writes the open actions to the cluster. One goroutine must call [Mirror.Run]; the other methods are safe for
 // concurrent use.
 type Mirror struct {
-	api       kube.API
-	journalID string
-	log       *slog.Logger
-	onFailure func(error)
-	takeOver  func(context.Context, Content) error
-	judge     func(context.Context, Content) error
-	ekco      string
-	// expendable are the kinds of [Expendable].
+	api        kube.API
+	journalID  string
+	log        *slog.Logger
+	onFailure  func(error)
+	takeOver   func(context.Context, Content) error
+	judge      func(context.Context, Content) error
+	ekco       string
 	expendable []journal.ActionKind
-	// endings, end and rival belong to the goroutine in Run. end is where the
-	// journal was last seen to have come to.
+
+	// The goroutine in Run owns these. end is the journal's last event when it was last read.
 	endings endings
 	end     journal.Position
 	rival   rival
@@ -47,26 +43,24 @@ type Mirror struct {
 	pace    pace
 
 	mu sync.Mutex
-	// wanted is the newest content, of generation wantedGen; writtenGen is the
-	// generation that is in the cluster.
+	// wanted is the newest content, of generation wantedGen; writtenGen is the generation in the cluster.
 	wanted                Content
 	wantedGen, writtenGen uint64
-	// version is the one that the next write replaces; only if known.
+	// version is the version that the next write replaces, if known is set.
 	version string
 	known   bool
-	// claimed is set once the parts were listed that were there next to that version.
+	// claimed is set when the parts that existed at that version are listed.
 	claimed bool
-	// covered is what the mirror in the cluster says of this journal's end, as far
-	// as is known.
+	// covered is the last event of this journal that the mirror in the cluster names.
 	covered journal.Position
-	// inherited is what a mirror that was loaded or taken over says to have ended.
+	// inherited are the ended actions of mirrors that were loaded or taken over.
 	inherited []EndedAction
-	// knew is how far other journals are known, by their mirrors.
+	// knew has the last known event of each other journal, from the mirrors.
 	knew map[string]uint64
-	// held are the actions that the mirror in the cluster holds, leftOut those that found no space.
+	// held are the actions in the mirror in the cluster; leftOut are those for which there was no space.
 	held    map[string]journal.ActionRecord
 	leftOut []string
-	// failing is why the newest content is not in the cluster, since when.
+	// failing is why the newest content is not in the cluster; since is when that began.
 	failing error
 	since   time.Time
 
@@ -77,42 +71,37 @@ type Mirror struct {
 // Option changes how a mirror works.
 type Option func(*Mirror)
 
-// OnFailure sets a function that is called with the error of each failed write.
-// It must not block.
+// OnFailure sets a function that gets the error of each failed write. It must not block.
 func OnFailure(f func(error)) Option { return func(m *Mirror) { m.onFailure = f } }
 
-// Version names the EKCO that writes the mirror.
+// Version sets the version of the EKCO that writes the mirror.
 func Version(ekco string) Option { return func(m *Mirror) { m.ekco = ekco } }
 
-// Expendable names the kinds of action that EKCO asks for anew by itself. Where the
-// mirror has no space for all, others come first.
+// Expendable names the kinds of action whose loss does no harm. If the mirror has no space for all actions, they are left
+// out first.
 func Expendable(kinds ...journal.ActionKind) Option {
 	return func(m *Mirror) { m.expendable = kinds }
 }
 
-// Judge sets a function that is asked whether a mirror of this very journal may
-// be replaced, which somebody else than this Mirror wrote. Its error leaves the
-// mirror as it is.
+// Judge sets a function that decides whether a mirror of this journal that another Mirror wrote may be replaced. If it
+// returns an error, the mirror stays unchanged.
 func Judge(f func(ctx context.Context, own Content) error) Option {
 	return func(m *Mirror) { m.judge = f }
 }
 
-// Journal is where the mirror learns how far the journal has come, and which
-// actions have ended. Without it, an EKCO whose actions were finished here cannot
-// know, and goes through them again.
+// Journal sets the journal, from which the mirror gets the last event and the ended actions. Without it, an EKCO whose
+// actions were finished here cannot know that, and repeats them.
 func Journal(store journal.Store) Option { return func(m *Mirror) { m.endings.store = store } }
 
-// OnTakeover sets a function that merges the open actions of another journal.
-// It is called when that journal's mirror is in the way and its EKCO has not
-// changed it for [Quiet]. When f returns nil, the mirror is replaced; so by then
-// f must have put on disk what it adopted, and have passed it to Update. Its
-// error leaves the other's mirror as it is, and f is called again.
+// OnTakeover sets a function that adopts the open actions of another journal. It is called if that journal's mirror
+// exists and has not changed for [Quiet]. Before f returns nil, it must have put the adopted actions on disk and passed
+// them to Update, because the mirror is then replaced. If f returns an error, the mirror stays unchanged, and f is called
+// again.
 func OnTakeover(f func(ctx context.Context, other Content) error) Option {
 	return func(m *Mirror) { m.takeOver = f }
 }
 
-// New returns a mirror of the journal with that id. Nothing is written before
-// the first [Mirror.Update].
+// New returns a mirror of the journal with that id. It writes nothing before the first [Mirror.Update].
 func New(api kube.API, journalID string, log *slog.Logger, options ...Option) *Mirror {
 	m := &Mirror{
 		api: api, journalID: journalID, log: log, onFailure: func(error) {},
@@ -124,16 +113,14 @@ func New(api kube.API, journalID string, log *slog.Logger, options ...Option) *M
 	return m
 }
 
-// Read reads the mirror. It returns an error that wraps kube.ErrNotFound when
-// there is none, and one that wraps [ErrOtherFormat], with what could be read,
-// when a newer EKCO wrote it.
+// Read reads the mirror. Its error wraps kube.ErrNotFound if there is none. If a newer EKCO wrote it, the error wraps
+// [ErrOtherFormat], and the content has what could be read.
 func (m *Mirror) Read(ctx context.Context) (Content, error) {
 	content, _, err := m.read(ctx)
 	return content, err
 }
 
-// Load is Read, and from then on lets this journal replace what it read, whoever
-// wrote it, unless that was a newer EKCO.
+// Load is Read, and allows this journal to replace the mirror that it read, unless a newer EKCO wrote it.
 func (m *Mirror) Load(ctx context.Context) (Content, error) {
 	content, version, err := m.read(ctx)
 	if err != nil && !errors.Is(err, kube.ErrNotFound) {
@@ -146,11 +133,11 @@ func (m *Mirror) Load(ctx context.Context) (Content, error) {
 	return content, err
 }
 
-// maxReads bounds how often a mirror is read that is written at the same time.
+// maxReads bounds the reads of a mirror that another EKCO writes at the same time.
 const maxReads = 5
 
-// read reads the index and the parts that it names. Its error wraps [ErrIncomplete], and comes with what
-// could be read all the same, if a part is not there though the index stays the same.
+// read reads the index and the parts that it names. If a part is missing or changed although the index stays the same,
+// the error wraps [ErrIncomplete], and the content has what could be read.
 func (m *Mirror) read(ctx context.Context) (content Content, version string, err error) {
 	for range maxReads {
 		raw, now, readErr := m.api.ReadMirror(ctx)
@@ -167,13 +154,13 @@ func (m *Mirror) read(ctx context.Context) (content Content, version string, err
 		if !errors.Is(err, ErrIncomplete) {
 			return content, version, err
 		}
-		err = fmt.Errorf("%w. Nothing irreversible is begun, and the mirror is left as it is: put those ConfigMaps back, or delete %s, "+
-			"if nothing of it is wanted any more", err, kube.MirrorName)
+		err = fmt.Errorf("%w. EKCO starts nothing irreversible and leaves the mirror unchanged: restore those ConfigMaps, or delete %s "+
+			"if you do not need the mirror", err, kube.MirrorName)
 	}
 	return content, version, err
 }
 
-// inherit keeps what the mirror in the cluster says. It expects mu to be held.
+// inherit keeps what the mirror in the cluster has about ended actions and other journals. The caller must hold mu.
 func (m *Mirror) inherit(content Content) {
 	m.inherited = merge(content.Ended, m.inherited)
 	if content.JournalID == m.journalID {
@@ -184,8 +171,8 @@ func (m *Mirror) inherit(content Content) {
 	maps.DeleteFunc(m.knew, func(id string, seq uint64) bool { return seq == 0 || id == m.journalID })
 }
 
-// Covered is the event of this journal that the mirror in the cluster names.
-// While the journal has it, its hash can be compared at the next start.
+// Covered returns the last event of this journal that the mirror in the cluster names. The journal must keep that event,
+// so that the next start can compare its hash.
 func (m *Mirror) Covered() journal.Position {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -199,7 +186,7 @@ func (m *Mirror) Failing() error {
 	return m.failing
 }
 
-// Held returns the action as the mirror held it after the last write.
+// Held returns the action as the last write put it into the mirror.
 func (m *Mirror) Held(action string) (record journal.ActionRecord, is bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -207,8 +194,8 @@ func (m *Mirror) Held(action string) (record journal.ActionRecord, is bool) {
 	return record, is
 }
 
-// Missing returns the ids of the open actions that the mirror in the cluster does not hold, because they
-// find no space or because it cannot be written.
+// Missing returns the ids of the open actions that the mirror in the cluster lacks, because there is no space for them
+// or because writes fail.
 func (m *Mirror) Missing() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,8 +208,8 @@ func (m *Mirror) Missing() []string {
 	return missing
 }
 
-// Refresh has the mirror written again, though no action has changed: with it,
-// a loss of what is on disk now will be noticed.
+// Refresh writes the mirror again although no action has changed, so that it names the journal's newest event, and a
+// loss of that event is noticed.
 func (m *Mirror) Refresh() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -240,14 +227,13 @@ func (m *Mirror) signal() {
 	}
 }
 
-// Update says which actions are open now, and what decides besides. It returns at once; of several
-// updates only the newest is written, and one that changes nothing is not. What is passed
-// must not be changed afterwards.
+// Update sets the open actions, and the other state to mirror. It returns at once. Of several updates only the newest is
+// written; one that changes nothing is not. The caller must not change the arguments afterwards.
 func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string, carried journal.Carried) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.wantedGen > 0 && m.wanted.ClusterUID == clusterUID && same(m.wanted.Actions, open) && maps.Equal(m.wanted.Pauses, carried.Pauses) {
-		return // what else is carried changes when an action ends
+		return // the rest of carried changes only when an action ends
 	}
 	m.wanted = Content{
 		Version: m.ekco, JournalID: m.journalID, ClusterUID: clusterUID,
@@ -257,8 +243,7 @@ func (m *Mirror) Update(open []journal.ActionRecord, clusterUID string, carried 
 	m.signal()
 }
 
-// same reports whether two lists hold the same actions in the same state. Every
-// event of an action moves its LastSeq.
+// same reports whether two lists have the same actions in the same state. Every event of an action changes its LastSeq.
 func same(x, y []journal.ActionRecord) bool {
 	if len(x) != len(y) {
 		return false
@@ -271,9 +256,8 @@ func same(x, y []journal.ActionRecord) bool {
 	return true
 }
 
-// Sync waits until everything that was passed to Update before is in the
-// cluster. It returns the error of a write that failed meanwhile; the mirror
-// goes on trying.
+// Sync waits until everything that was passed to Update before is in the cluster. If a write fails before that, it
+// returns the error; Run retries the write.
 func (m *Mirror) Sync(ctx context.Context) error {
 	answer := make(chan error, 1)
 	select {
@@ -289,19 +273,19 @@ func (m *Mirror) Sync(ctx context.Context) error {
 	}
 }
 
-// Between two tries to write: Update and Sync cut the rest short.
+// The backoff between failed writes. Update and Sync try again at once.
 const (
-	firstRest = time.Second
-	lastRest  = 2 * time.Minute
+	minBackoff = time.Second
+	maxBackoff = 2 * time.Minute
 )
 
-// checkInterval is how often the mirror is read, to notice what somebody else did to it.
+// checkInterval is how often Run reads the mirror, to notice that another program changed it.
 const checkInterval = time.Minute
 
-// Run writes what Update says until ctx ends.
+// Run writes the updates until ctx ends.
 func (m *Mirror) Run(ctx context.Context) {
-	rest := &backoff.ExponentialBackOff{InitialInterval: firstRest, MaxInterval: lastRest, Multiplier: 2, RandomizationFactor: 0.2}
-	retry := time.NewTimer(lastRest)
+	pause := &backoff.ExponentialBackOff{InitialInterval: minBackoff, MaxInterval: maxBackoff, Multiplier: 2, RandomizationFactor: 0.2}
+	retry := time.NewTimer(maxBackoff)
 	defer retry.Stop()
 	check := time.NewTicker(checkInterval)
 	defer check.Stop()
@@ -336,21 +320,21 @@ func (m *Mirror) Run(ctx context.Context) {
 		}
 		waiting = nil
 		if err == nil {
-			rest.Reset()
+			pause.Reset()
 			retry.Stop()
 			said = m.recovered(said)
 			continue
 		}
-		retry.Reset(rest.NextBackOff())
+		retry.Reset(pause.NextBackOff())
 		said = m.failed(err, said)
 	}
 }
 
-// failed reports an error, in the log only when it is not the one said last.
+// failed reports an error. It logs it only if it differs from the last one.
 func (m *Mirror) failed(err error, said string) string {
 	m.onFailure(err)
 	if err.Error() != said {
-		m.log.Warn("the open actions are not mirrored; an EKCO that starts elsewhere would not know of them", "error", err)
+		m.log.Warn("the open actions are not mirrored; an EKCO that starts elsewhere would not know them", "error", err)
 	}
 	return err.Error()
 }

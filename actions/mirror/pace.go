@@ -2,9 +2,9 @@ package mirror
 
 import "time"
 
-// A change is written at once if the last round of writes was roundInterval ago. Before, it takes one of maxExtra
-// rounds, each of which is there again after extraInterval; the last of them are for those who wait for the
-// mirror. Together these are at most 20 rounds in any minute, and the mirror is less than 5 s behind.
+// A change is written at once if the last round of writes was roundInterval ago or more. An earlier round uses up one of
+// maxExtra extra rounds, each of which becomes available again after extraInterval; reservedExtra of them are reserved
+// for callers of Sync. Together these are at most 20 rounds in any minute, and the mirror is less than 5 s behind.
 const (
 	roundInterval = 4800 * time.Millisecond
 	extraInterval = 30 * time.Second
@@ -12,13 +12,13 @@ const (
 	reservedExtra = 3
 )
 
-// pace spreads rounds of writes. Its zero value has had none.
+// pace limits rounds of writes. The zero value is ready to use.
 type pace struct {
-	// next is when a round may begin that is no extra one. At free, all extra ones are there again.
+	// next is when the next normal round may begin. At free, all extra rounds are available again.
 	next, free time.Time
 }
 
-// take begins a round, or returns how long to wait with it.
+// take begins a round and returns 0, or returns how long to wait before it.
 func (p *pace) take(now time.Time, urgent bool) time.Duration {
 	if wait := p.next.Sub(now); wait > 0 {
 		used := (maxExtra - 1) * extraInterval

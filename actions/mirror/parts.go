@@ -16,48 +16,48 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ErrIncomplete is returned when a part is not what the mirror's index names. Then the
-// mirror must stay as it is, unless it is this journal's own, until a person gives it up.
+// ErrIncomplete is returned if a part that the mirror's index names is missing or changed. Unless the mirror is this
+// journal's own, it must then stay unchanged until a person restores or deletes it.
 var ErrIncomplete = errors.New("the mirror is incomplete")
 
-// maxWrites bounds the writes of parts at the same time.
+// maxWrites bounds the parallel writes of parts.
 const maxWrites = 8
 
-// parts are those in the cluster, as far as the goroutine in Run knows.
+// parts are the parts in the cluster, as far as the goroutine in Run knows.
 type parts struct {
-	// owner is in the names of what this Mirror writes; "" until it has listed what is there. It gets a
-	// new one whenever somebody else may have replaced the index: then nobody who was stopped
-	// meanwhile knows the names of its parts, or deletes one.
+	// owner is part of the names of the own parts; "" until the existing ones are listed. It changes whenever another
+	// EKCO may have replaced the index: then an EKCO that was suspended does not know the new names and cannot delete
+	// these parts.
 	owner  string
 	groups int
-	// there are the own parts, by name; obsolete are the names of those that were there before. indexed is set once an
-	// index was written that names none of those.
+	// there are the own parts, by name. obsolete are the names of parts to delete. indexed is set when an index that does
+	// not name them was written.
 	there    map[string]bool
 	obsolete []string
 	indexed  bool
 }
 
-// maxObsolete is how many parts may be left that could not be deleted. Then no more are written.
+// maxObsolete is how many parts that could not be deleted may exist. Above that, no more parts are written.
 const maxObsolete = 128
 
-// claim begins to write parts. Whatever is there now is obsolete once the own index is written: if another
-// EKCO is about to name it, one of the two writes of the index fails, and that EKCO claims anew.
+// claim chooses a new owner and lists the existing parts, which are obsolete when the own index is written. If another
+// EKCO is about to write an index that names them, one of the two writes fails, and that EKCO must claim again.
 func (m *Mirror) claim(ctx context.Context) {
 	m.parts = parts{owner: strings.ToLower(rand.Text()[:10]), groups: m.parts.groups, there: map[string]bool{}}
 	listed, err := m.api.MirrorParts(ctx)
 	if err != nil {
-		m.log.Debug("cannot list what is left of other mirrors; it stays", "error", err)
+		m.log.Debug("cannot list the parts of earlier mirrors; they are not deleted", "error", err)
 	}
 	for name := range listed {
 		m.parts.obsolete = append(m.parts.obsolete, name)
 	}
 }
 
-// writeParts writes those parts of the plan that are not there.
+// writeParts writes the parts of the plan that do not exist yet.
 func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 	if len(m.parts.obsolete) > maxObsolete && m.parts.indexed {
 		if err := m.discard(ctx, p.bodies); len(m.parts.obsolete) > maxObsolete {
-			return fmt.Errorf("%d ConfigMaps ekco-journal-… of earlier mirrors are left, and EKCO must be able to delete them: %w", len(m.parts.obsolete), err)
+			return fmt.Errorf("cannot delete %d ConfigMaps ekco-journal-… of earlier mirrors; allow EKCO to delete them: %w", len(m.parts.obsolete), err)
 		}
 	}
 	var missing []string
@@ -84,7 +84,7 @@ func (m *Mirror) writeParts(ctx context.Context, p plan) error {
 	return nil
 }
 
-// prune deletes the parts that the index, which was just written, does not name.
+// prune deletes the parts that the new index does not name.
 func (m *Mirror) prune(ctx context.Context, named map[string]string) {
 	m.parts.indexed = true
 	for name := range m.parts.there {
@@ -94,12 +94,12 @@ func (m *Mirror) prune(ctx context.Context, named map[string]string) {
 		}
 	}
 	if err := m.discard(ctx, named); err != nil {
-		m.log.Debug("cannot delete what is left of earlier mirrors; tried again after the next write", "error", err)
+		m.log.Debug("cannot delete parts of earlier mirrors; EKCO retries after the next write", "error", err)
 	}
 }
 
-// discard deletes the obsolete parts, unless they are named again, and returns why some stay. Nobody else can have
-// named one meanwhile: whoever replaces the index has claimed anew, and so has other names.
+// discard deletes the obsolete parts, unless they are named again, and returns the first error. No other index can name
+// them meanwhile: an EKCO that replaces the index has claimed again, so its parts have other names.
 func (m *Mirror) discard(ctx context.Context, named map[string]string) (failed error) {
 	m.parts.obsolete = slices.DeleteFunc(m.parts.obsolete, func(name string) bool {
 		if _, again := named[name]; again {

@@ -8,14 +8,12 @@ import (
 	"time"
 )
 
-// Quiet is how long another journal's mirror must stay unchanged, while it is
-// in the way, before it is taken over. Nothing but the Recreate strategy keeps
-// two EKCOs from running at once, and while a machine is lost they may. Of two that
-// live, the one that wrote last goes on and the other holds back; one that ran
-// only for a while does not stand in the way for longer than this.
+// Quiet is how long another journal's mirror must stay unchanged before this EKCO takes it over. Only the Recreate
+// strategy prevents two EKCOs at once, and while a machine is lost two may run. If both run, the one that wrote the mirror
+// last continues and the other waits. If the other one has stopped, this EKCO waits no longer than this.
 const Quiet = 2 * time.Minute
 
-// otherJournalError is the error that the mirror is another journal's.
+// otherJournalError is the error if the mirror belongs to another journal.
 type otherJournalError struct {
 	content Content
 	version string
@@ -23,21 +21,21 @@ type otherJournalError struct {
 
 // Error implements error.
 func (o *otherJournalError) Error() string {
-	return fmt.Sprintf("%v: the mirror is of journal %q, written %s; is a second EKCO running? "+
-		"It is taken over once it has not changed for %s",
+	return fmt.Sprintf("%v: the mirror belongs to journal %q, written %s; is a second EKCO running? "+
+		"This EKCO takes the mirror over when it has not changed for %s",
 		ErrOtherJournal, o.content.JournalID, o.content.WrittenAt.Format(time.RFC3339), Quiet)
 }
 
 // Unwrap returns [ErrOtherJournal].
 func (o *otherJournalError) Unwrap() error { return ErrOtherJournal }
 
-// stands reports whether the error is a mirror that is not this journal's to
-// replace, rather than a failure to write one.
-func stands(err error) bool {
+// mustNotReplace reports whether the error means that this journal must not replace the mirror, and is not a failed
+// write.
+func mustNotReplace(err error) bool {
 	return errors.Is(err, ErrOtherJournal) || errors.Is(err, ErrOtherFormat) || errors.Is(err, ErrOutdated) || errors.Is(err, ErrIncomplete)
 }
 
-// Key names what is in the way of a mirror that is not ready.
+// Key returns the key of the hold for an error of [Mirror.Ready].
 func Key(err error) string {
 	switch {
 	case errors.Is(err, ErrOtherJournal):
@@ -54,14 +52,14 @@ func Key(err error) string {
 	return "unwritten"
 }
 
-// rival is the other journal's mirror as it was last seen, and since when. That
-// is by the own clock: another machine's may be wrong.
+// rival is the version of another journal's mirror that was last seen, and since when, by the own clock: another
+// machine's clock may be wrong.
 type rival struct {
 	version string
 	since   time.Time
 }
 
-// considerTakeover returns nil when the mirror may be replaced from now on.
+// considerTakeover takes the mirror over if it has been quiet, and returns nil if it may now be replaced.
 func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) error {
 	if m.rival.version != other.version {
 		m.rival = rival{version: other.version, since: time.Now()}
@@ -72,7 +70,7 @@ func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) 
 	if err := m.takeOver(ctx, other.content); err != nil {
 		return fmt.Errorf("take over the open actions of journal %s: %w", other.content.JournalID, errors.Join(ErrOtherJournal, err))
 	}
-	m.log.Info("took over from another journal that had been mirrored", "journal", other.content.JournalID)
+	m.log.Info("took over the mirror of another journal", "journal", other.content.JournalID)
 	m.rival = rival{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +79,7 @@ func (m *Mirror) considerTakeover(ctx context.Context, other otherJournalError) 
 	return nil
 }
 
-// note keeps why, and since when, the newest content is not in the cluster.
+// note keeps the result of the last write, and since when writes fail.
 func (m *Mirror) note(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,32 +92,30 @@ func (m *Mirror) note(err error) {
 // ErrNoSpace is returned for an action that the mirror does not hold.
 var ErrNoSpace = errors.New("the mirror has no space for the action")
 
-// Ready waits, as [Mirror.Sync] does, and says whether an irreversible step of the action may
-// start as far as the mirror is concerned. It returns the reason against it: a
-// mirror that is not this journal's to replace, for as long as it is in the way; an action that finds no
-// space in it; and any other failure to write until it has lasted for patience. From then on
-// it returns nil, since a cluster where the mirror cannot be written must be
-// repaired all the same. What is the noun for the action in the reason.
+// Ready waits like [Mirror.Sync], and returns nil if the mirror allows an irreversible step of the action. Otherwise it
+// returns the reason: this journal must not replace the mirror, the mirror has no space for the action, or a write
+// failed. If writes have failed for patience, it returns nil, because EKCO must repair a cluster even if it cannot write
+// the mirror there. What is the noun for the action in the reason.
 func (m *Mirror) Ready(ctx context.Context, action, what string, patience time.Duration) error {
 	err := m.Sync(ctx)
 	m.mu.Lock()
 	since, failing, leftOut := m.since, m.failing, slices.Contains(m.leftOut, action)
 	m.mu.Unlock()
 	switch {
-	case err != nil && stands(err):
+	case err != nil && mustNotReplace(err):
 		return err
 	case leftOut:
-		return fmt.Errorf("%w: all open actions together have more than %d MiB; the %s goes on when others have ended", ErrNoSpace, maxSize>>20, what)
+		return fmt.Errorf("%w: all open actions together exceed %d MiB; the %s continues when others have ended", ErrNoSpace, maxSize>>20, what)
 	case err == nil:
 		return nil
 	}
 	switch lasted := time.Since(since); {
 	case failing == nil: // it was too slow for ctx
 		return err
-	case stands(failing):
+	case mustNotReplace(failing):
 		return failing
 	case lasted < patience:
-		return fmt.Errorf("%w; the %s goes on without the mirror in %s", err, what, (patience - lasted).Round(time.Second))
+		return fmt.Errorf("%w; the %s continues without the mirror in %s", err, what, (patience - lasted).Round(time.Second))
 	}
 	return nil
 }

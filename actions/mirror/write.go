@@ -15,8 +15,7 @@ import (
 // writeTimeout bounds one write with the reads it needs.
 const writeTimeout = 10 * time.Second
 
-// write puts the newest content into the cluster unless it is there. Only the
-// goroutine in Run calls it.
+// write puts the newest content into the cluster, unless it is there already. Only the goroutine in Run calls it.
 func (m *Mirror) write(ctx context.Context) error {
 	content, generation, ok := m.pending()
 	if !ok {
@@ -35,8 +34,8 @@ func (m *Mirror) write(ctx context.Context) error {
 	return err
 }
 
-// put replaces the mirror by the content, if it is this journal's to replace: first the parts, then the
-// index, which names them, so that half a write is never read.
+// put replaces the mirror, if this journal may: first the parts, then the index that names them, so that no reader sees
+// half a write.
 func (m *Mirror) put(ctx context.Context, content Content, generation uint64) error {
 	version, known, claimed := m.base()
 	p, written, err := plan{}, "", error(nil)
@@ -50,7 +49,7 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 		if !claimed {
 			m.claim(ctx)
 			claimed = true
-			m.based(version, true, true)
+			m.setBase(version, true, true)
 		}
 		if p, err = fit(m.completed(ctx, content), maxSize, m.expendable, m.parts.owner, &m.parts.groups); err != nil {
 			return err
@@ -59,12 +58,12 @@ func (m *Mirror) put(ctx context.Context, content Content, generation uint64) er
 			break
 		}
 		known = false
-		m.based("", false, false)
+		m.setBase("", false, false)
 	}
 	if err != nil {
 		return fmt.Errorf("write the mirror of open actions: %w", err)
 	}
-	m.wrote(p.content, content.Actions, written, generation)
+	m.noteWritten(p.content, content.Actions, written, generation)
 	m.prune(ctx, p.bodies)
 	return nil
 }
@@ -80,8 +79,8 @@ func (m *Mirror) writePlan(ctx context.Context, p plan, version string) (written
 	return m.api.WriteMirror(ctx, raw, version)
 }
 
-// wrote keeps what is in the cluster now.
-func (m *Mirror) wrote(content Content, mirrored []journal.ActionRecord, version string, generation uint64) {
+// noteWritten notes what is now in the cluster.
+func (m *Mirror) noteWritten(content Content, mirrored []journal.ActionRecord, version string, generation uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version, m.known, m.claimed, m.writtenGen, m.covered = version, true, true, generation, content.At
@@ -93,8 +92,8 @@ func (m *Mirror) wrote(content Content, mirrored []journal.ActionRecord, version
 	}
 }
 
-// damaged reports whether somebody removed or changed what this Mirror wrote, which then is to be written
-// again. What another EKCO put in its place is found by the next write.
+// damaged reports whether another program removed or changed what this Mirror wrote, and then makes Run write it again.
+// If another EKCO replaced the mirror, the next write finds that.
 func (m *Mirror) damaged(ctx context.Context) bool {
 	if _, known, claimed := m.base(); !known || !claimed || m.writtenGen == 0 {
 		return false // nothing is written yet
@@ -106,7 +105,7 @@ func (m *Mirror) damaged(ctx context.Context) bool {
 	if !gone && (!errors.Is(err, ErrIncomplete) || content.JournalID != m.journalID) {
 		return false
 	}
-	m.log.Warn("the mirror was changed by somebody else; it is written again", "error", err)
+	m.log.Warn("another program changed the mirror; EKCO writes it again", "error", err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.known = false
@@ -114,11 +113,11 @@ func (m *Mirror) damaged(ctx context.Context) bool {
 	return true
 }
 
-// completed adds how far the journal has come on disk, and what has ended. That
-// either cannot be read is no reason not to mirror what is open.
+// completed adds the journal's last event on disk, and the ended actions. If the journal cannot be read, the open actions
+// are mirrored without them.
 func (m *Mirror) completed(ctx context.Context, content Content) Content {
-	if err := m.look(ctx); err != nil {
-		m.log.Warn("the mirror does not say which actions have ended, or how far the journal has come", "error", err)
+	if err := m.readJournal(ctx); err != nil {
+		m.log.Warn("cannot read the journal; the mirror lacks its newest events and ended actions", "error", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,8 +126,8 @@ func (m *Mirror) completed(ctx context.Context, content Content) Content {
 	return content
 }
 
-// look reads the journal as far as it has not been read.
-func (m *Mirror) look(ctx context.Context) error {
+// readJournal reads the new part of the journal.
+func (m *Mirror) readJournal(ctx context.Context) error {
 	if m.endings.store == nil {
 		return nil
 	}
@@ -153,8 +152,8 @@ func (m *Mirror) base() (version string, known, claimed bool) {
 	return m.version, m.known, m.claimed
 }
 
-// ownVersion returns the version of the mirror in the cluster, if this journal
-// may replace it or there is none. What cannot be read at all is nobody's.
+// ownVersion returns the version of the mirror in the cluster if this journal may replace it, because it is its own, does
+// not exist, or is garbage.
 func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	content, version, err := m.read(ctx)
 	switch {
@@ -163,7 +162,7 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	case errors.Is(err, ErrIncomplete) && content.JournalID == m.journalID:
 		// This journal has what is missing, unless the mirror knows of newer events.
 	case err != nil:
-		return "", fmt.Errorf("before writing it: %w", err)
+		return "", fmt.Errorf("before a write: %w", err)
 	case content.JournalID != m.journalID:
 		return "", &otherJournalError{content: content, version: version}
 	}
@@ -178,7 +177,7 @@ func (m *Mirror) ownVersion(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-func (m *Mirror) based(version string, known, claimed bool) {
+func (m *Mirror) setBase(version string, known, claimed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.version, m.known, m.claimed = version, known, claimed

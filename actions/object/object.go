@@ -1,5 +1,5 @@
-// Package object has what actions share that set a value in one Kubernetes object: the check that it is still
-// the planned object, and the step.
+// Package object is for actions that set a value in one Kubernetes object. It has their preflight, which checks that it
+// is still the planned object, and their step.
 package object
 
 import (
@@ -21,7 +21,7 @@ type Object[F any] struct {
 	UID  func(F) string
 }
 
-// StillThere returns whether the result of Read is the action's object.
+// StillThere checks that the result of Read is the action's object.
 func (o Object[F]) StillThere(record journal.ActionRecord, live F, err error) actions.Verdict {
 	switch {
 	case errors.Is(kube.Sentinel(err), kube.ErrNotFound):
@@ -44,7 +44,7 @@ func (o Object[F]) Check(ctx context.Context, record journal.ActionRecord) actio
 // facts. All fields must be set.
 type Set[In, F any] struct {
 	Object[F]
-	// Lacks returns what of the value is not set yet, or "".
+	// Lacks returns which part of the value is not set yet, or "".
 	Lacks func(of journal.Subject, in In, live F) string
 	// Apply sets the value only in the object with the subject's UID. It must be idempotent.
 	Apply func(ctx context.Context, of journal.Subject, in In) (F, error)

@@ -27,7 +27,7 @@ func (s *whole) answersLater(request journal.ActionRequested) *actionstest.Runni
 
 // answer records what a person said to the present warning of the hold.
 func (s *whole) answer(hold journal.ActionHeld) {
-	warning, _, _ := strings.Cut(hold.Reason, "; nobody has been told")
+	warning, _, _ := strings.Cut(hold.Reason, "; no person has seen")
 	s.Append("cli:me@here", journal.ActionWarned{Preflight: hold.Preflight, Key: hold.Key, Warning: warning, Answer: "yes"}, journal.TypeActionWarned)
 }
 

@@ -25,7 +25,7 @@ func minioOf(c cluster) ring.Capability {
 	in := func(namespace string) minio.API { return minio.NewClient(c.objects, servers, namespace) }
 	return ring.Capability{
 		Fsm:    fsmminio.WithMigration(),
-		Policy: fsmminio.Policy{Off: off, Patience: c.cfg.MinioVolumeWait, Migrates: true},
+		Policy: fsmminio.Policy{Off: off, VolumeWait: c.cfg.MinioVolumeWait, Migrates: true},
 		Words:  fsmminio.Words,
 		Actions: func(nodes kube.API) []actions.Definition {
 			return actionsminio.InNamespaces(c.cfg.MinioNamespace, func(namespace string) []actions.Definition {

@@ -35,7 +35,7 @@ func TestMinIOIsLookedAtOnlyWhereItIsWanted(t *testing.T) {
 		_, cfg := newReachable(t, nil)
 		cfg.EnableHAMinio, cfg.MinioNamespace = test.enabled, test.namespace
 		capability := minioOf(reached(t, cfg, ringOptions{}, nil))
-		if policy := capability.Policy.(fsmminio.Policy); policy.Off != test.off || policy.Patience != cfg.MinioVolumeWait {
+		if policy := capability.Policy.(fsmminio.Policy); policy.Off != test.off || policy.VolumeWait != cfg.MinioVolumeWait {
 			t.Errorf("%+v: the policy is %+v", test, policy)
 		}
 		j := fsmtest.New(t, fsm.DefaultPolicy(), capability.Fsm)

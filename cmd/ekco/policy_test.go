@@ -25,7 +25,7 @@ func TestWithoutAConfigurationTheDefaultPolicyHolds(t *testing.T) {
 		With(fsmcertificates.Machine, fsmcertificates.Policy{Renew: true, Every: 24 * time.Hour, TTL: 30 * 24 * time.Hour}).
 		With(fsmkotsadm.Machine, fsmkotsadm.Policy{}).
 		With(fsmbalancer.Machine, balancerPolicy(config.Default())).
-		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", Patience: 5 * time.Minute, Migrates: true}).
+		With(fsmminio.Machine, fsmminio.Policy{Off: "enable_ha_minio is off", VolumeWait: 5 * time.Minute, Migrates: true}).
 		With(fsmcsr.Name, fsmcsr.Policy{}).
 		With(fsmrook.Machine, fsmrook.Policy{Off: "maintain_rook_storage_nodes is off", MinCopies: 1, MaxCopies: 3, Pools: rookPools(config.Default())}).
 		With(fsmrookpods.Machine, fsmrookpods.Policy{

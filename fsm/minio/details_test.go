@@ -21,7 +21,7 @@ func TestTheDetailsAreReplicasByNodeAndHealth(t *testing.T) {
 	w.observe(facts)
 	thing := w.S.Things[fsm.Key(minio)]
 	want := []string{
-		"Service minio selects minio; 2 of 6 replicas run, and it should have 6", "Deployment minio, the single one, is there",
+		"Service minio selects minio; 2 of 6 replicas run, and it should have 6", "standalone MinIO (Deployment minio) exists",
 		"ha-minio is healthy, and restores the data of a new volume", "n1: 0, 2", "n0: 1 (ends)", "no node: 3 (lacks its volume)",
 	}
 	if got := thing.Details(fsm.Look(w.S, w.P, w.Now)); !slices.Equal(got, want) {
@@ -37,8 +37,8 @@ func TestAReplicaWaitsForItsVolumeAsLongAsConfigured(t *testing.T) {
 	for _, test := range []struct {
 		policy any
 		want   string
-	}{{nil, "5m0s"}, {Policy{}, "5m0s"}, {Policy{Patience: 1e9}, "1s"}} {
-		if got := patience(test.policy).String(); got != test.want {
+	}{{nil, "5m0s"}, {Policy{}, "5m0s"}, {Policy{VolumeWait: 1e9}, "1s"}} {
+		if got := volumeWait(test.policy).String(); got != test.want {
 			t.Errorf("%+v: %s", test.policy, got)
 		}
 	}

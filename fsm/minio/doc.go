@@ -1,4 +1,3 @@
-// Package minio is the machine of MinIO, which kURL installs as a single one beside a
-// highly available one without replicas: EKCO gives that its replicas once three nodes are
-// ready, and keeps them spread.
+// Package minio is the machine of MinIO. kURL installs a standalone MinIO, and a highly available one without replicas:
+// EKCO adds the replicas once three nodes are ready, keeps them spread, and migrates the data.
 package minio

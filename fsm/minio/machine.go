@@ -13,8 +13,7 @@ import (
 // Capability returns what EKCO can do about MinIO.
 func Capability() fsm.Capability { return fsm.Capability{Machine: machine{}, Kinds: kinds()} }
 
-// WithMigration is [Capability] with the migration of the single MinIO, which also
-// [Policy.Migrates] has to allow.
+// WithMigration is [Capability] with the migration of standalone MinIO, which [Policy.Migrates] must also allow.
 func WithMigration() fsm.Capability {
 	with := Capability()
 	with.Kinds = append(with.Kinds, kind(journal.ActionMigrateMinio, "migrate-minio"))
@@ -40,19 +39,19 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 	}
 	of(t).MinioFacts = now
 	of(t).served(e.Seq)
-	of(t).lacks(e)
+	of(t).updateLacking(e)
 	return nil
 }
 
-// Ages visits since when replicas lack their volumes.
+// Ages visits since when replicas have no volume.
 func (machine) Ages(t *fsm.Thing, visit func(*time.Time)) {
 	for i := range of(t).Lacking {
 		visit(&of(t).Lacking[i].Since)
 	}
 }
 
-// Past visits up to when EKCO copied. That is compared with the clock of MinIO, so that it follows
-// a clock that was ahead and is put right, and not one that goes wrong.
+// Past visits the time until which EKCO copied. EKCO compares it with the clock of MinIO, so it follows the correction
+// of a clock that was ahead, but not a clock that becomes wrong.
 func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
 	m := of(t)
 	before := m.Ours
@@ -61,7 +60,7 @@ func (machine) Past(t *fsm.Thing, visit func(*time.Time)) {
 	}
 }
 
-// Needs adds the same, and how EKCO knows what it did before.
+// Needs adds the events from which a replay builds the same state.
 func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	of(t).needs(needs)
 	for _, lacking := range of(t).Lacking {
@@ -69,26 +68,26 @@ func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	}
 }
 
-// changing are the steps that change what is asked for, by kind of action.
+// changing are the steps that make the change, by kind of action.
 var changing = map[journal.ActionKind]string{
 	journal.ActionScaleMinio:  journal.StepScaleMinio,
 	journal.ActionRepairMinio: journal.StepPointMinio,
 	journal.ActionMoveMinio:   journal.StepDeleteMinioPod,
-	// What is left then is the claim, which is looked for anew.
+	// What remains is the claim, which the next action looks for again.
 	journal.ActionMigrateMinio: journal.StepDeleteMinioDeployment,
 }
 
-// Ended keeps what the action set, also if it did not come to its end.
+// Ended keeps what the action set, also if it did not finish.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	m, step := of(t), rec.Steps[changing[rec.Kind]]
 	if m.Made == nil {
 		m.Made = map[journal.ActionKind]bool{}
 	}
-	m.Made[rec.Kind] = step.Done() && !rec.Request.DryRun // whose steps are done, too
+	m.Made[rec.Kind] = step.Done() && !rec.Request.DryRun // a dry run reports its steps as done, too
 	if rec.Kind == journal.ActionMigrateMinio && !rec.Request.DryRun {
 		m.migrated(rec, left{rec.ID, t.FactsSeq})
 		if s.Clock.Wrong() || rec.RequestedAt.Before(s.Clock.JumpedAt) {
-			m.notOurs() // when it copied is not known by the clock of MinIO
+			m.notOurs() // the time of its copies is not known by the clock of MinIO
 		}
 	}
 	if rec.Kind != journal.ActionScaleMinio {
@@ -101,7 +100,7 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	return true
 }
 
-// Adopt adds the thing of an adopted action, of which nothing else is known yet.
+// Adopt adds the entity of an adopted action, of which nothing else is known yet.
 func (machine) Adopt(s *fsm.State, e journal.Event, subject journal.Subject) bool {
 	if subject.Kind != journal.MinioKind || subject.UID == "" {
 		return false
@@ -131,13 +130,13 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 	wantScale(t, w, want)
 	if migrating(t, w) {
-		if takes(t, w) != "" || w.Journal.SafeMode() {
-			wantRepair(t, w, want) // it waits for that, or for a person who may be long in coming
+		if replacing(t, w) != "" || w.Journal.SafeMode() {
+			wantRepair(t, w, want) // it waits for that, or for a person, who may take long
 		}
 		if m := of(t); m.Service == journal.MinioServiceHA && !m.Complete() {
 			wantMove(t, w, want) // it waits for all replicas
 		}
-		return // where the Service leads is its business, and nothing else may be moved
+		return // only the migration may point the Service elsewhere, and nothing else may be moved
 	}
 	wantRepair(t, w, want)
 	wantMove(t, w, want)
@@ -156,13 +155,13 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return requestScale(t, w), t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+// Obsolete never stops an action that has begun: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	switch {
 	case len(rec.Steps) > 0 || !observed(t):
 		return ""
 	case of(t).Service == journal.MinioServiceInstaller:
-		return "the installer works on MinIO: " + leads(of(t).Service)
+		return "the installer works on MinIO: " + selects(of(t).Service)
 	}
 	switch rec.Kind {
 	case journal.ActionRepairMinio:

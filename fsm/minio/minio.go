@@ -13,36 +13,34 @@ const Machine = "minio"
 
 // The states of MinIO.
 const (
-	// Absent: there is no highly available one that EKCO shall do anything about.
+	// Absent: there is no highly available MinIO that EKCO manages.
 	Absent journal.State = "Absent"
-	// Single: Service minio does not lead to the highly available one.
+	// Single: Service minio does not select the highly available MinIO.
 	Single journal.State = "Single"
-	// Migrating: it does not yet, and its data is on the way there.
+	// Migrating: it does not yet, and EKCO is copying the data.
 	Migrating journal.State = "Migrating"
-	// HA: it does.
+	// HA: Service minio selects the highly available MinIO.
 	HA journal.State = "HA"
 )
 
-// Policy is what the configuration says of MinIO.
+// Policy is what the configuration says about MinIO.
 type Policy struct {
-	// Off says which setting keeps EKCO from doing anything about MinIO, "" if none does.
+	// Off names the setting that keeps EKCO from managing MinIO, "" if none does.
 	Off string
-	// Patience is how long a replica that waits for its volume keeps it: a node that is
-	// restarted is back by then. 0 means 5 minutes.
-	Patience time.Duration
-	// Migrates is set where EKCO has the highly available one take the place of the single
-	// one.
+	// VolumeWait is how long a replica that waits for its volume keeps it: a node that restarts is back by then. 0 means
+	// 5 minutes.
+	VolumeWait time.Duration
+	// Migrates is set if EKCO may replace standalone MinIO by the highly available one.
 	Migrates bool
 }
 
-// patience returns that of the policy.
-func patience(policy any) time.Duration {
+// volumeWait returns that of the policy, or the default.
+func volumeWait(policy any) time.Duration {
 	p, _ := policy.(Policy)
-	return cmp.Or(p.Patience, 5*time.Minute)
+	return cmp.Or(p.VolumeWait, 5*time.Minute)
 }
 
-// off returns why EKCO does nothing about MinIO, "" if it may. A policy that says nothing
-// of it does nothing.
+// off returns why EKCO does nothing about MinIO, "" if it may. It does nothing without a policy.
 func off(policy any) string {
 	p, known := policy.(Policy)
 	if !known {
@@ -51,46 +49,46 @@ func off(policy any) string {
 	return p.Off
 }
 
-// MinIO is what the machine keeps of it.
+// MinIO is what the machine keeps about MinIO.
 type MinIO struct {
 	journal.MinioFacts
-	// Set is what EKCO made of it last. As long as what was observed is older, it holds.
+	// Set is what EKCO set last. It counts while the observed state is older.
 	Set journal.MinioScaled `json:"set,omitzero"`
-	// Made are the kinds of action of which the last made its change, whatever came of it
-	// then.
+	// Made are the kinds of action of which the last one made its change, however it ended.
 	Made map[journal.ActionKind]bool `json:"made,omitempty"`
-	// Ours is up to when EKCO copied to the highly available one, which has not served since:
-	// what was changed last before that is a copy. Zero if it did not.
+	// Ours is the time until which EKCO copied to the highly available MinIO, if that has not served since: what was
+	// last changed before is a copy. Zero if it did not copy.
 	Ours time.Time `json:"ours,omitzero"`
-	// Source is the id of the store that was copied then, or, once EKCO has switched, before that.
+	// Source is the id of the store that was copied then, or, after EKCO's switch, before that.
 	Source string `json:"source,omitempty"`
-	// Switched is set while the Service leads there because EKCO had it do so, and Unread if
-	// that was without what the single one had to the last.
+	// Switched is set while the Service selects the highly available MinIO because EKCO switched it, and Unread if that
+	// was without the last writes to standalone MinIO.
 	Switched bool `json:"switched,omitempty"`
 	Unread   bool `json:"unread,omitempty"`
-	// From is the UID of the Deployment that it led to before.
+	// From is the UID of the Deployment whose pods it selected before.
 	From string `json:"from,omitempty"`
 	// Version is the resource version that the Service had after that switch.
 	Version string `json:"version,omitempty"`
-	// Fingerprint is that of all that the single one had then, Target the id of the other one's store.
+	// Fingerprint is that of all data of standalone MinIO at the switch, Target the id of the other store.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Target      string `json:"target,omitempty"`
-	// Taken is the UID of the Deployment whose place the highly available one has taken by EKCO's
-	// switch, since when the Service has led nowhere but there. It has the newest data.
+	// Taken is the UID of the Deployment that the highly available MinIO replaced by EKCO's switch, if the Service has
+	// selected only the highly available one, or no pods, since. That has the newest data.
 	Taken string `json:"taken,omitempty"`
-	// Past is how all that is known.
+	// Past are the events from which all that is known.
 	Past past `json:"past,omitzero"`
-	// Lacking are the replicas that lack their volumes.
+	// Lacking are the replicas without a volume.
 	Lacking []lacking `json:"lacking,omitempty"`
 }
 
-// past are the events that a replay needs to come to the same, besides the last facts and the last action of each kind.
+// past are the events that a replay needs to build the same state, in addition to the last facts and the last action of
+// each kind.
 type past struct {
 	// Copied is the migration that left Ours and Source, Switched the one that left Taken, and what belongs to it.
 	Copied   left `json:"copied,omitzero"`
 	Switched left `json:"switched,omitzero"`
-	// Forgot are the last facts by which each of those did not hold any more: that the Service leads to the highly
-	// available one, that it does not, and that it leads elsewhere.
+	// Forgot are the last facts that ended each of those: that the Service selects the highly available MinIO, that it
+	// does not, and that it selects other pods.
 	Forgot [3]uint64 `json:"forgot,omitzero"`
 }
 
@@ -118,7 +116,7 @@ func of(t *fsm.Thing) *MinIO { return t.Data.(*MinIO) }
 // observed reports whether MinIO is there.
 func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 
-// replicas returns how many are asked for, as far as is known.
+// replicas returns how many replicas the StatefulSet specifies, as far as is known.
 func (m *MinIO) replicas() int {
 	if m.Generation < m.Set.Generation {
 		return m.Set.Replicas
@@ -139,7 +137,7 @@ func Known(s *fsm.State) map[string]journal.MinioFacts {
 	return known
 }
 
-// open returns the open actions of the kind about the thing.
+// open returns the open actions of the kind about the entity.
 func open(t *fsm.Thing, w *fsm.World, kind journal.ActionKind) (open []*journal.ActionRecord) {
 	for _, rec := range w.Open(t) {
 		if rec.Kind == kind {

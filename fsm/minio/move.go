@@ -11,16 +11,16 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// lacking is a replica whose volume no node has.
+// lacking is a replica whose volume is on no node.
 type lacking struct {
 	UID string `json:"uid"`
-	// Since is when EKCO saw that first, by its own clock, Seq the event that says so.
+	// Since is when EKCO first saw that, by its own clock, Seq the event that says so.
 	Since time.Time `json:"since"`
 	Seq   uint64    `json:"seq"`
 }
 
-// lacks updates since when replicas lack their volumes.
-func (m *MinIO) lacks(e journal.Event) {
+// updateLacking updates since when replicas have no volume.
+func (m *MinIO) updateLacking(e journal.Event) {
 	var now []lacking
 	for _, pod := range m.Pods {
 		if pod.State != journal.MinioPodLacksVolume {
@@ -36,9 +36,9 @@ func (m *MinIO) lacks(e journal.Event) {
 	m.Lacking = now
 }
 
-// wantMove wants a replica to have another place: one that has lacked its volume for long
-// enough, or whose node is gone, comes first; else, if all run, one of those that are not
-// spread evenly. With no ready node nothing has another place.
+// wantMove wants to move a replica to another place. One that has had no volume for long enough, or whose node is gone,
+// comes first; otherwise, if all run, one of those that are not spread evenly. Without a ready node there is no other
+// place.
 func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
 	_, ready := w.Count(nodes)
@@ -62,13 +62,13 @@ func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}})
 }
 
-// nodes is the name of their machine.
+// nodes is the name of the nodes' machine.
 const nodes = "node"
 
-// placeOf begins the keys of changes that moves make.
+// placeOf begins the keys of changes by moves.
 const placeOf = "place of "
 
-// moves returns which replica shall have another place, and from when.
+// moves returns which replica must move, and from when.
 func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.Time) {
 	for _, pod := range m.Pods {
 		if pod.Node != "" && pod.State != journal.MinioPodRuns && gone(w, pod.Node) {
@@ -78,7 +78,7 @@ func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.T
 	if len(m.Lacking) > 0 {
 		first := slices.MinFunc(m.Lacking, func(a, b lacking) int { return a.Since.Compare(b.Since) })
 		pod, _ := m.Pod(first.UID)
-		return pod, first.Since.Add(patience(w.PolicyOf(Machine)))
+		return pod, first.Since.Add(volumeWait(w.PolicyOf(Machine)))
 	}
 	quorum := journal.MinioQuorum(max(m.Replicas, m.Desired))
 	if m.Replicas != m.Desired || !m.Complete() || !m.MayLoseOne(quorum) || slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return lost(w, pod.Node) }) {
@@ -90,7 +90,7 @@ func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.T
 	return journal.MinioPod{}, time.Time{}
 }
 
-// gone reports whether there is no such node; lost, whether there is none that answers.
+// gone reports whether the node does not exist; lost, whether it does not exist or does not answer.
 func gone(w *fsm.World, name string) bool {
 	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool { return w.Things[key].GoneSeq == 0 })
 }
@@ -107,7 +107,7 @@ func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
 	pod, _ := m.moves(w, ready)
-	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has it", pod.Name, words.Span(patience(w.PolicyOf(Machine))))
+	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has it", pod.Name, words.Span(volumeWait(w.PolicyOf(Machine))))
 	switch {
 	case pod.State == journal.MinioPodRuns:
 		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.on(pod.Node), pod.Node)
@@ -136,7 +136,7 @@ func moved(rec *journal.ActionRecord) journal.MinioPod {
 	return asked.Pod
 }
 
-// obsoleteMove lets go of one that waits when another replica needs a place more.
+// obsoleteMove ends a waiting move when the replica it is about has changed.
 func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
 	was := moved(rec)
 	now, there := of(t).Pod(was.UID)
@@ -153,8 +153,8 @@ func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// disputedMove says what comes of moves that come to nothing.
+// disputedMove describes moves that change nothing for long.
 func disputedMove(t *fsm.Thing, change *journal.Change) (what, advice string) {
-	return fmt.Sprintf("EKCO gives a replica another place (%s), and it has to have another one again each time", change.Field),
-		fmt.Sprintf("look at \"kubectl describe pod\" of it, in the namespace of %s, and whether all nodes have room for a replica and a volume", t.Name)
+	return fmt.Sprintf("EKCO moves a replica (%s), and each time it has to be moved again", change.Field),
+		fmt.Sprintf("run \"kubectl describe pod\" on it, in the namespace of %s, and check that all nodes have room for a replica and a volume", t.Name)
 }

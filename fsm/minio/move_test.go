@@ -229,7 +229,7 @@ func TestAReplicaThatRunsIsLeftAloneWhereItsNodeIsGone(t *testing.T) {
 func TestAMoveThatStalledKeepsNoOtherFromBeginning(t *testing.T) {
 	w := newWorld(t, 3)
 	w.observe(spread("n0", "n0", "n1", "n1", "-", "-"))
-	w.Pass(patience(nil))
+	w.Pass(volumeWait(nil))
 	rec := w.moves("ha-minio-4")
 	w.act(rec,
 		journal.ActionPlanned{Plan: journal.Plan{Steps: []journal.PlannedStep{{ID: journal.StepDeleteMinioPod}}}},

@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Meant returns MinIO for its name. A namespace that is called as the machine is taken for
-// that, so that its name comes without it.
+// Meant returns MinIO by its name. A namespace that is named like the machine (minio/ha-minio) was taken for that, so
+// the name comes without it.
 func (machine) Meant(s *fsm.State, name string) *fsm.Thing {
 	var meant *fsm.Thing
 	for _, t := range s.Things {
@@ -27,5 +27,5 @@ func (machine) Nobody(name string) journal.Subject {
 
 // Unknown implements [fsm.Pausable].
 func (machine) Unknown(_ *fsm.State, name string) error {
-	return fmt.Errorf("%w: %q is not MinIO, which is called NAMESPACE/ha-minio, or that is not there", fsm.ErrUnknown, name)
+	return fmt.Errorf("%w: there is no MinIO %q; its name is NAMESPACE/ha-minio", fsm.ErrUnknown, name)
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// repaired returns where the Service shall lead that an EKCO has disabled. It did so to
-// copy the data of the single MinIO: as long as that is there, it has all of it, unless its place
-// was taken already.
+// repaired returns what a disabled Service must select. EKCO disabled it to copy the data of standalone MinIO, which
+// has all data as long as it exists, unless it was already replaced.
 func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) {
 	if m.Deployment == "" || m.Deployment == taken {
 		return journal.MinioServiceHA, m.Service == journal.MinioServiceDisabled
@@ -18,9 +17,9 @@ func (m *MinIO) repaired(taken string) (to journal.MinioService, disabled bool) 
 	return journal.MinioServiceSingle, m.Service == journal.MinioServiceDisabled
 }
 
-// takes returns the UID of the Deployment that a migration deletes, "" unless it has begun to. In
-// safe mode it need only have switched: it does not go on, nor end.
-func takes(t *fsm.Thing, w *fsm.World) string {
+// replacing returns the UID of the Deployment that a migration deletes, "" if that has not begun. In safe mode a migration
+// that has switched counts, too: it neither continues nor ends.
+func replacing(t *fsm.Thing, w *fsm.World) string {
 	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
 		switched := w.Journal.SafeMode() && rec.Steps[journal.StepCutOverMinio].Done()
 		if (rec.PastNoReturn || switched) && !rec.Request.DryRun {
@@ -30,12 +29,12 @@ func takes(t *fsm.Thing, w *fsm.World) string {
 	return ""
 }
 
-// taken returns the UID of the Deployment whose place was taken, "" for none.
-func taken(t *fsm.Thing, w *fsm.World) string { return cmp.Or(takes(t, w), of(t).Taken) }
+// replaced returns the UID of the Deployment that was replaced, "" for none.
+func replaced(t *fsm.Thing, w *fsm.World) string { return cmp.Or(replacing(t, w), of(t).Taken) }
 
-// wantRepair wants a disabled Service to lead somewhere.
+// wantRepair wants a disabled Service to select a MinIO.
 func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	to, disabled := of(t).repaired(taken(t, w))
+	to, disabled := of(t).repaired(replaced(t, w))
 	if !disabled || len(open(t, w, journal.ActionRepairMinio)) > 0 {
 		return
 	}
@@ -44,22 +43,22 @@ func wantRepair(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionRepairMinio, Due: due, Rank: t.Since, Change: &journal.Change{
-		Key: "service", Field: "where Service minio leads", From: string(journal.MinioServiceDisabled), To: string(to),
+		Key: "service", Field: "the selector of Service minio", From: string(journal.MinioServiceDisabled), To: string(to),
 	}})
 }
 
 func requestRepair(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	input, why := journal.MinioRepair{}, "there is no Deployment minio any more"
-	input.To, _ = of(t).repaired(taken(t, w))
+	input.To, _ = of(t).repaired(replaced(t, w))
 	switch {
 	case input.To == journal.MinioServiceSingle:
-		why = "Deployment minio, which has all data, is still there"
+		why = "Deployment minio, which has all data, still exists"
 	case of(t).Deployment != "":
 		input.Taken = of(t).Deployment
-		why = "Deployment minio is still there, and ha-minio, which has taken its place, has the newest data"
+		why = "Deployment minio still exists, but ha-minio has replaced it and has the newest data"
 	}
 	return journal.ActionRequested{
-		Reason: fmt.Sprintf("an EKCO disabled Service minio and did not come to its end; %s, so it should select %s", why, input.To),
+		Reason: fmt.Sprintf("EKCO disabled Service minio and was interrupted; %s, so it should select %s", why, input.To),
 		Input:  input,
 	}
 }
@@ -71,7 +70,7 @@ func obsoleteRepair(t *fsm.Thing, rec *journal.ActionRecord) string {
 	case err != nil:
 		return ""
 	case !disabled:
-		return leads(of(t).Service)
+		return selects(of(t).Service)
 	case to != asked.To:
 		return fmt.Sprintf("it should select %s now", to)
 	}

@@ -84,7 +84,7 @@ func TestARepairIsNotRepeatedBeforeItIsSeenAndIsNoFight(t *testing.T) {
 	}
 	w.wants(repair, false)
 	if len(w.S.Refusals) != 1 || w.S.Refusals[0].Rule != fsm.RuleContested ||
-		!strings.Contains(w.S.Refusals[0].Reason, "another program keeps changing where Service minio leads back to nowhere") {
+		!strings.Contains(w.S.Refusals[0].Reason, "another program keeps changing the selector of Service minio back to nowhere") {
 		t.Errorf("refused is %+v", w.S.Refusals)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// wantScale wants the replicas that the annotation asks for.
+// wantScale wants the replicas that the annotation specifies.
 func wantScale(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
 	_, ready := w.Count(nodes)

@@ -16,28 +16,28 @@ func Table() fsm.Table {
 			"Deployment `minio` is standalone MinIO.",
 		Initial: string(Single), Over: fsm.Names(Absent),
 		Transitions: []fsm.Transition{
-			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Tells: tells("its data is copied to the highly available one")},
-			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Tells: tells("the migration ended before the switch")},
-			{Event: "highly-available", From: fsm.Names(Single, Migrating), To: string(HA), When: "Service `minio` selects `ha-minio`", Tells: toldService},
-			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "Service `minio` does not select `ha-minio`", Tells: toldService},
-			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Tells: tells("EKCO does nothing about it any more")},
-			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Tells: tells("it is there again")},
+			{Event: "migrate", From: fsm.Names(Single), To: string(Migrating), When: "a migration has begun", Tells: report("EKCO copies its data to ha-minio")},
+			{Event: "called-off", From: fsm.Names(Migrating), To: string(Single), When: "the migration ended before Service `minio` selected `ha-minio`", Tells: report("the migration ended before the switch")},
+			{Event: "highly-available", From: fsm.Names(Single, Migrating), To: string(HA), When: "Service `minio` selects `ha-minio`", Tells: reportService},
+			{Event: "single", From: fsm.Names(HA), To: string(Single), When: "Service `minio` does not select `ha-minio`", Tells: reportService},
+			{Event: "absent", From: fsm.Names(Single, Migrating, HA), To: string(Absent), When: "there is no StatefulSet with the annotation `kurl.sh/desired-scale`, or the settings exclude MinIO", Tells: report("EKCO no longer manages it")},
+			{Event: "present", From: fsm.Names(Absent), To: string(Single), When: "there is such a StatefulSet again, and the settings include MinIO", Tells: report("it exists again")},
 		},
 	}
 }
 
-func tells(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+func report(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
 	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		return fsm.Telling{Reason: reason, Cause: t.Newest()}
 	}
 }
 
-func toldService(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
-	return fsm.Telling{Reason: leads(of(t).Service), Cause: t.Newest()}
+func reportService(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	return fsm.Telling{Reason: selects(of(t).Service), Cause: t.Newest()}
 }
 
-// leads says where Service minio leads.
-func leads(service journal.MinioService) string {
+// selects says what Service minio selects.
+func selects(service journal.MinioService) string {
 	if service == "" {
 		return "there is no Service minio"
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for MinIO, and for what is done to it.
+// Words is the message catalog of MinIO and its actions.
 var Words = words.Component{
 	Name: Machine,
 	Actions: []words.Action{
@@ -33,8 +33,8 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if err := json.Unmarshal(p.Facts, &facts); err != nil {
 		return ""
 	}
-	text := fmt.Sprintf("%s is asked to have %s and should have %d; %s; %s", words.Object(e.Subject),
-		words.Count(facts.Replicas, "replica"), facts.Desired, leads(facts.Service), places(facts.Pods))
+	text := fmt.Sprintf("%s specifies %s and should have %d; %s; %s", words.Object(e.Subject),
+		words.Count(facts.Replicas, "replica"), facts.Desired, selects(facts.Service), places(facts.Pods))
 	if facts.Health != "" {
 		text += "; it is " + string(facts.Health)
 	}
@@ -45,10 +45,10 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	m := of(t)
 	lines := []string{
-		fmt.Sprintf("%s; %d of %s run, and it should have %d", leads(m.Service), m.running(), words.Count(m.Replicas, "replica"), m.Desired),
+		fmt.Sprintf("%s; %d of %s run, and it should have %d", selects(m.Service), m.running(), words.Count(m.Replicas, "replica"), m.Desired),
 	}
 	if m.Deployment != "" {
-		lines = append(lines, "Deployment minio, the single one, is there")
+		lines = append(lines, "standalone MinIO (Deployment minio) exists")
 	}
 	if m.Health != "" {
 		lines = append(lines, "ha-minio is "+string(m.Health))
@@ -69,7 +69,7 @@ func (m *MinIO) running() (n int) {
 	return n
 }
 
-// places says what the replicas do, by node.
+// places says where the replicas are and in which state, by node.
 func places(pods []journal.MinioPod) string {
 	if len(pods) == 0 {
 		return "there are no replicas"
@@ -81,13 +81,13 @@ func places(pods []journal.MinioPod) string {
 	return "replicas: " + strings.Join(texts, "; ")
 }
 
-// place is a node with the numbers of its replicas, and what they do unless they run.
+// place is a node with the numbers of its replicas, and their states unless they run.
 type place struct {
 	node     string
 	replicas []string
 }
 
-// byNode returns where the replicas are, the node of the first one first.
+// byNode groups the replicas by node, the node of the first one first.
 func byNode(pods []journal.MinioPod) (places []place) {
 	for _, pod := range pods {
 		text := strings.TrimPrefix(pod.Name, "ha-minio-")

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -53,10 +54,8 @@ func Lock(ctx context.Context, directory string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := time.NewTimer(lockTimeout)
-	defer late.Stop()
-	again := time.NewTicker(lockInterval)
-	defer again.Stop()
+	limited, cancel := context.WithTimeout(ctx, lockTimeout)
+	defer cancel()
 	for {
 		err := syscall.Flock(int(locked.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -64,12 +63,10 @@ func Lock(ctx context.Context, directory string) (*os.File, error) {
 		}
 		if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
 			select {
-			case <-again.C:
+			case <-time.After(lockInterval):
 				continue
-			case <-late.C:
-				err = ErrLocked
-			case <-ctx.Done():
-				err = ctx.Err()
+			case <-limited.Done():
+				err = cmp.Or(ctx.Err(), ErrLocked)
 			}
 		}
 		return nil, errors.Join(&os.PathError{Op: "lock", Path: directory, Err: err}, locked.Close())

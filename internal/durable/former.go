@@ -129,9 +129,4 @@ func (f *Former) Recover() (restored bool, err error) {
 }
 
 // Discard removes the copy.
-func (f *Former) Discard() error {
-	if err := os.Remove(f.CopyPath); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+func (f *Former) Discard() error { return remove(f.CopyPath) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// BypassOfHost is what [API].Bypasses calls a port of the node that leads to the pod.
+// BypassOfHost is the name by which [API].Bypasses reports a port of the node that reaches the pod.
 const BypassOfHost = "hostPort or hostNetwork of Deployment minio"
 
 // Bypasses implements [API]. Only Services of the same namespace can select its pods.
@@ -35,8 +35,8 @@ func (c *Client) Bypasses(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// selects reports whether the Service leads to the pod. One without a selector leads to what
-// somebody else says.
+// selects reports whether the Service selects the pod. Without a selector a Service forwards to
+// Endpoints that others maintain.
 func (s service) selects(pod SinglePod) bool {
 	for label, value := range s.Spec.Selector {
 		if pod.labels[label] != value {

@@ -1,4 +1,4 @@
-// Package minio is EKCO's view of the MinIO that kURL installs: the StatefulSet of the
-// highly available one and its pods, whether there is a Deployment of the single one, the
-// Service that clients use, and what its servers say of their health.
+// Package minio reads and changes the MinIO that kURL installs: the StatefulSet of the highly
+// available MinIO and its pods, the Deployment of standalone MinIO, the Service that clients use,
+// and the health that the servers report.
 package minio

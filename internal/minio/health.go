@@ -14,51 +14,51 @@ import (
 	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
-// Port is where each replica serves, and is asked for its health.
+// Port is where each replica serves, and reports its health.
 const Port = "9000"
 
-// Servers asks single servers of MinIO how they, and all together, are, and runs programs beside
-// them.
+// Servers asks single servers for their health and that of their cluster, and runs programs in
+// their pods.
 type Servers interface {
 	// Exec runs a program in a container of a server's pod, as [podexec.Client.Exec] does.
 	Exec(ctx context.Context, pod podexec.Pod, argv []string) (stdout, stderr []byte, exitCode int, err error)
-	// Health asks the server at that address: a host, and a port unless it is [Port]. An
-	// error says that there was no answer that could be understood.
+	// Health asks the server at that address: a host, and a port unless it is [Port]. An error
+	// means that there was no valid answer.
 	Health(ctx context.Context, address string, question Question) (Answer, error)
 }
 
-// Question is what a server is asked.
+// Question is a health check of MinIO.
 type Question string
 
 // The questions.
 const (
-	// Now: is there a quorum of drives, for writes as well?
+	// Now asks whether enough drives work to write.
 	Now Question = "/minio/health/cluster"
-	// WithoutYou: would there be one without the server that is asked?
+	// WithoutYou asks whether there would still be enough without the server that is asked.
 	WithoutYou Question = "/minio/health/cluster?maintenance=true"
 )
 
-// Answer is what a server says.
+// Answer is the answer of a server.
 type Answer struct {
 	Yes bool
 	// Code is the HTTP status.
 	Code int
-	// Healing is how many drives of other servers are being healed. A server says it only
-	// when it is asked [WithoutYou], and the answer is no then.
+	// Healing is how many drives of other servers are being restored. A server reports it only when
+	// it is asked [WithoutYou], and then the answer is no.
 	Healing int
-	// Quorum is how many drives it takes to write, 0 if it does not say.
+	// Quorum is how many drives a write needs, 0 if the server does not report it.
 	Quorum int
 }
 
-// healthTimeout bounds a question: MinIO itself gives up asking its peers after 10 s.
+// healthTimeout limits a question: MinIO itself stops asking its peers after 10 s.
 const healthTimeout = 5 * time.Second
 
-// HTTP are the [Servers] of a real cluster, but for Exec.
+// HTTP implements the Health of [Servers] in a real cluster.
 type HTTP struct {
 	client *http.Client
 }
 
-// NewHTTP returns them. No connection outlasts its question.
+// NewHTTP returns a client that opens a connection for each question.
 func NewHTTP() HTTP {
 	transport := &http.Transport{DisableKeepAlives: true, Proxy: nil, DialContext: (&net.Dialer{Timeout: healthTimeout}).DialContext}
 	return HTTP{&http.Client{
@@ -67,7 +67,7 @@ func NewHTTP() HTTP {
 	}}
 }
 
-// maxBody is how much is read of an answer, of which only the header says anything.
+// maxBody is how many bytes of an answer are read; only its headers matter.
 const maxBody = 64 << 10
 
 // Health implements [Servers].
@@ -102,15 +102,15 @@ func (h HTTP) Health(ctx context.Context, address string, question Question) (An
 
 // Healthy implements [API].
 func (c *Client) Healthy(ctx context.Context) error {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	return c.cluster(ctx, seen.pods)
 }
 
-// cluster returns nil if one of the replicas says that MinIO is healthy, else what all of
-// those that run say.
+// cluster returns nil if one of the replicas reports that MinIO is healthy, otherwise what each
+// running replica answered.
 func (c *Client) cluster(ctx context.Context, pods []pod) error {
 	said := make([]string, 0, len(pods))
 	for _, pod := range pods {
@@ -128,18 +128,18 @@ func (c *Client) cluster(ctx context.Context, pods []pod) error {
 		}
 	}
 	if len(said) == 0 {
-		return errors.New("no replica of MinIO runs that could be asked for its health")
+		return errors.New("no replica of MinIO runs, so none can report its health")
 	}
 	return fmt.Errorf("MinIO is not healthy: %s", strings.Join(said, "; "))
 }
 
-// String says for people what was answered to [Now].
+// String describes an answer to [Now].
 func (a Answer) String() string {
 	switch {
 	case a.Yes:
 		return "healthy"
 	case a.Quorum > 0:
-		return fmt.Sprintf("fewer drives than the %d that it takes to write (HTTP status %d)", a.Quorum, a.Code)
+		return fmt.Sprintf("fewer drives than the %d that writes need (HTTP status %d)", a.Quorum, a.Code)
 	}
 	return fmt.Sprintf("HTTP status %d", a.Code)
 }

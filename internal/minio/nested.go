@@ -11,18 +11,18 @@ import (
 	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
-// Nested is an object whose key continues that of another object, as report/2026.csv does report.
-// MinIO stores both, and lists, copies and heals only the other one.
+// Nested is an object whose key continues the key of another object, as report/2026.csv continues
+// report. MinIO stores both, and lists, copies and restores only the other one.
 type Nested struct{ Bucket, Key, Above string }
 
-// walk is run by the shell of a server's own container: nothing has to be installed or mounted. MinIO's
-// own inspect-data would also send all that it finds, and says nothing of a drive that it left out: with
-// one client that wrote and deleted it left out three of six.
+// walk runs in the shell of a server's own container, so nothing has to be installed or mounted.
+// MinIO's own inspect-data would also send all that it finds, and does not report a drive that it left
+// out: while one client wrote and deleted, it left out three of six.
 //
 //go:embed nested.sh
 var walk string
 
-// drives is the part of a pod that says where its drives are.
+// drives is the part of a pod that says where its drives are mounted.
 type drives struct {
 	Spec struct {
 		Volumes []struct {
@@ -39,7 +39,7 @@ type drives struct {
 	} `json:"spec"`
 }
 
-// find returns the container with the drives, and their paths in it.
+// find returns the container that mounts the drives, and their paths in it.
 func (d drives) find() (container string, paths []string) {
 	for _, volume := range d.Spec.Volumes {
 		for _, one := range d.Spec.Containers {
@@ -62,7 +62,7 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 	}
 	container, paths := read.find()
 	if container == "" {
-		return nil, fmt.Errorf("look for objects below others on the drive of pod %s: the pod mounts no claim", pod)
+		return nil, fmt.Errorf("search the drive of pod %s for objects below others: the pod mounts no claim", pod)
 	}
 	in := podexec.Pod{Namespace: c.namespace, Name: pod, Container: container}
 	stdout, stderr, code, err := c.servers.Exec(kube.ReadsOnly(ctx), in, append([]string{"sh", "-c", walk, "walk"}, paths...))
@@ -70,12 +70,12 @@ func (c *Client) Nested(ctx context.Context, pod string) ([]Nested, error) {
 		err = fmt.Errorf("exit code %d: %s", code, bytes.TrimSpace(stderr))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for objects below others on the drive of pod %s, with its shell: %w", pod, err)
+		return nil, fmt.Errorf("search the drive of pod %s for objects below others, with its shell: %w", pod, err)
 	}
 	return nestedIn(string(stdout)), nil
 }
 
-// nestedIn reads what walk prints.
+// nestedIn parses the output of walk.
 func nestedIn(printed string) (found []Nested) {
 	parts := strings.Split(printed, "\x00")
 	for i := 1; i < len(parts); i += 2 {
@@ -84,7 +84,7 @@ func nestedIn(printed string) (found []Nested) {
 			continue
 		}
 		key := strings.TrimPrefix(parts[i], bucket+"/")
-		if folder, is := strings.CutSuffix(key, "__XLDIR__"); is { // so MinIO stores a key that ends with a slash
+		if folder, is := strings.CutSuffix(key, "__XLDIR__"); is { // MinIO stores a key that ends with a slash like this
 			key = folder + "/"
 		}
 		found = append(found, Nested{Bucket: bucket, Key: key, Above: above})

@@ -13,64 +13,64 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Pass has MinIO look whether each drive has its part of everything, and repair where one has
-// not. It is the only proof of that: a server that has filled a new drive says that it is
-// done also where it could not list the buckets, or their objects, and fills no more then.
+// Pass makes MinIO scan all data: it checks whether each drive has its part of each item, and
+// restores what is missing. Only that verifies it: a server that has filled a new drive reports
+// success even if it could not list the buckets or their objects, and it restores no more then.
 //
-// What a pass lists is cut short in the same way where drives do not answer for a moment, and
-// nobody says so. That is why another server is asked for a list afterwards, of which
-// everything must have been looked at.
+// The list of a scan is cut short in the same way if drives do not answer for a moment, and MinIO
+// does not report that. So another server then lists all objects, and every one of them must have
+// been scanned.
 type Pass struct {
-	// At is the server that makes the pass, By another one of the same store.
+	// At is the server that scans, By is another server of the same store, which lists.
 	At, By Healer
-	// Drives is how many there are at least.
+	// Drives is how many drives there must be at least.
 	Drives int
-	// Began is told the token of the pass before it goes on, with which [Drain] can be asked
-	// for after a crash. An error ends the pass.
+	// Began is called with the token of the scan right after it has started. After a crash, [Drain]
+	// needs that token. An error ends the scan.
 	Began func(token string) error
-	// Progress is told how far the pass is, each second or so. An error ends the pass.
+	// Progress is called about once a second. An error ends the scan.
 	Progress func(Passed) error
 }
 
-// Passed is how far a pass has come. Only counts are kept.
+// Passed is the progress of a scan. It has counts only.
 type Passed struct {
-	// Items were looked at: versions of objects, buckets, and what MinIO keeps of itself.
-	// Of so many some drive lacked its part at first.
+	// Items counts what was scanned: versions of objects, buckets, and MinIO's own data. Repaired
+	// counts those of which a drive had no part at first.
 	Items, Repaired int
-	// Lacking are those of which a drive lacks its part still, and Unseen are those that
-	// another server lists and that were not looked at.
+	// Lacking counts items of which a drive still has no part, Unseen objects that another server
+	// lists and that were not scanned.
 	Lacking, Unseen int
 }
 
 const (
-	// askEvery is how often a server is asked how far it is. It waits with 1000 items that
-	// nobody has asked for.
+	// askEvery is how often EKCO asks for the progress. The server pauses when it has 1000 items
+	// that nobody has asked for.
 	askEvery = time.Second
 	// askFor is how long a server may leave that unanswered.
 	askFor = 2 * time.Minute
-	// confirmTime is how long after its end the server must still know the pass. A pass that was
+	// confirmTime is how long after its end the server must still know the scan. A scan that was
 	// stopped also reports its end, but the server forgets it within about a second.
 	confirmTime = 5 * time.Second
-	// writtenBefore is how long before a pass something must have been written for the pass
-	// to have to look at it. Clocks of servers may differ.
+	// writtenBefore is the age that an object must have at the start for the scan to have to find
+	// it: clocks of servers may differ.
 	writtenBefore = 30 * time.Second
 )
 
-// pass is a [Pass] that is under way.
+// pass is a [Pass] in progress.
 type pass struct {
 	Pass
 	begun  s3.HealBegun
 	seen   *seen
 	passed Passed
 	drives int
-	// last is the index of the last item. With unsure set, items after it may have been lost.
-	last   int64
-	unsure bool
-	lacks  lacks
+	// last is the index of the last item. With mayMissItems set, items after it may have been lost.
+	last         int64
+	mayMissItems bool
+	lacks        lacks
 }
 
-// Run makes the pass and returns how far it came. An error has a method Key that names what
-// it is about; without one everything was looked at, and no drive lacks anything.
+// Run scans and returns the progress. An error has a method Key that names its cause. Without an
+// error everything was scanned, and every drive has its parts.
 func (p Pass) Run(ctx context.Context) (Passed, error) {
 	one := &pass{Pass: p, seen: newSeen(), lacks: lacks{of: map[string]int{}}}
 	err := one.run(ctx)
@@ -78,15 +78,15 @@ func (p Pass) Run(ctx context.Context) (Passed, error) {
 }
 
 func (p *pass) run(ctx context.Context) (err error) {
-	if err := p.works(ctx); err != nil {
+	if err := p.checkDrives(ctx); err != nil {
 		return err
 	}
 	buckets, err := p.By.Buckets(ctx)
 	if err != nil {
-		return asked(err)
+		return explain(err)
 	}
 	if p.begun, err = p.At.BeginHeal(ctx); err != nil {
-		return asked(err)
+		return explain(err)
 	}
 	if err := p.Began(p.begun.Token); err != nil {
 		return err
@@ -94,33 +94,33 @@ func (p *pass) run(ctx context.Context) (err error) {
 	if err := p.follow(ctx); err != nil {
 		return err
 	}
-	if err := p.lasts(ctx); err != nil {
+	if err := p.checkEnded(ctx); err != nil {
 		return err
 	}
-	if err := p.covers(ctx, buckets); err != nil {
+	if err := p.checkListed(ctx, buckets); err != nil {
 		return err
 	}
 	return p.lacks.err(p.passed)
 }
 
-// works returns an error unless all drives are known to work.
-func (p *pass) works(ctx context.Context) error {
+// checkDrives returns an error unless all drives work.
+func (p *pass) checkDrives(ctx context.Context) error {
 	server, err := p.At.Server(ctx)
 	if err != nil {
-		return asked(err)
+		return explain(err)
 	}
 	for _, drive := range server.Drives {
 		if !drive.Works {
-			return &UnprovenError{"drive", fmt.Sprintf("the drive of %s does not work, as MinIO says", cmp.Or(drive.Host, "one server"))}
+			return &UnprovenError{"drive", fmt.Sprintf("MinIO reports that the drive of %s does not work", cmp.Or(drive.Host, "one server"))}
 		}
 	}
 	if p.drives = len(server.Drives); p.drives < p.Drives {
-		return &UnprovenError{"drive", fmt.Sprintf("MinIO knows of %s, want %d", words.Count(p.drives, "drive"), p.Drives)}
+		return &UnprovenError{"drive", fmt.Sprintf("MinIO reports %s, want %d", words.Count(p.drives, "drive"), p.Drives)}
 	}
 	return nil
 }
 
-// follow takes what the server has looked at until it says that it has ended.
+// follow collects what the server has scanned until it reports the end.
 func (p *pass) follow(ctx context.Context) error {
 	for {
 		news, err := p.ask(ctx)
@@ -128,17 +128,17 @@ func (p *pass) follow(ctx context.Context) error {
 			return err
 		}
 		for _, item := range news.Items {
-			if p.unsure = false; item.Index != p.last+1 {
-				return errItemsLost
+			if p.mayMissItems = false; item.Index != p.last+1 {
+				return errAnswerLost
 			}
 			p.last = item.Index
-			p.take(item)
+			p.count(item)
 		}
 		switch {
 		case news.Failed != "":
-			return &UnprovenError{"failed", "MinIO did not look at all objects: " + news.Failed}
-		case news.Ended && p.unsure:
-			return errItemsLost
+			return &UnprovenError{"failed", "MinIO did not check all objects: " + news.Failed}
+		case news.Ended && p.mayMissItems:
+			return errAnswerLost
 		}
 		if err := p.Progress(p.passed); err != nil || news.Ended {
 			return err
@@ -149,25 +149,25 @@ func (p *pass) follow(ctx context.Context) error {
 	}
 }
 
-var errItemsLost = &UnprovenError{"lost", "an answer was lost in which MinIO said what it had looked at"}
+var errAnswerLost = &UnprovenError{"lost", "an answer was lost in which MinIO reported what it had checked"}
 
-// ask asks until there is an answer. With a question that is not answered, or whose answer
-// does not arrive, items may be lost.
+// ask asks until there is an answer. If a question or its answer is lost, items may be lost with
+// it.
 func (p *pass) ask(ctx context.Context) (s3.HealNews, error) {
 	for began := time.Now(); ; {
 		news, err := p.At.HealNews(ctx, p.begun.Token)
 		if err == nil || final(err) || time.Since(began) >= askFor || ctx.Err() != nil {
-			return news, asked(err)
+			return news, explain(err)
 		}
-		p.unsure = true
+		p.mayMissItems = true
 		if err := pause(ctx, askEvery); err != nil {
 			return s3.HealNews{}, err
 		}
 	}
 }
 
-// lasts returns an error unless the pass is still known as one that has ended.
-func (p *pass) lasts(ctx context.Context) error {
+// checkEnded returns an error unless the server still knows the scan, as ended.
+func (p *pass) checkEnded(ctx context.Context) error {
 	if err := pause(ctx, confirmTime); err != nil {
 		return err
 	}
@@ -176,21 +176,21 @@ func (p *pass) lasts(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !news.Ended || len(news.Items) > 0:
-		return &UnprovenError{"failed", "MinIO says that it has looked at all objects, and goes on"}
+		return &UnprovenError{"failed", "MinIO reported the end of the check, but continued it"}
 	}
 	return nil
 }
 
-// take counts an item.
-func (p *pass) take(item s3.HealItem) {
+// count counts an item.
+func (p *pass) count(item s3.HealItem) {
 	p.passed.Items++
 	if gone(item) {
-		return // if it is there all the same, it is listed, and was not seen
+		return // if it exists after all, it is listed, and counts as unseen
 	}
 	p.seen.add(item.Kind, item.Bucket, item.Key, item.Version)
 	of := item.Of
 	if item.Kind == s3.HealedBucket {
-		of = p.drives // it is told of those that answered, without how many there are
+		of = p.drives // MinIO reports only the drives that answered, and not how many there should be
 	}
 	if p.lacks.judge(item, of) {
 		p.passed.Lacking++
@@ -199,19 +199,19 @@ func (p *pass) take(item s3.HealItem) {
 	}
 }
 
-// gone reports whether there is no such thing any more, as where it was deleted under way. The
-// server calls that an error, and tells of no drive, or of none that has any of it.
+// gone reports whether an item no longer exists because it was deleted during the scan. The server
+// reports an error then, and no drive, or only drives without it.
 func gone(item s3.HealItem) bool {
 	has := slices.ContainsFunc(item.After, func(d s3.DriveState) bool { return d.State != s3.DriveMissing })
 	return item.Detail != "" && !has && (len(item.After) > 0 || item.Of == 0)
 }
 
-// covers returns an error unless all that another server lists was looked at: what is there
-// since before the pass.
-func (p *pass) covers(ctx context.Context, before []string) error {
+// checkListed returns an error unless everything that another server lists, and that existed before the
+// scan, was scanned.
+func (p *pass) checkListed(ctx context.Context, before []string) error {
 	buckets, err := p.By.Buckets(ctx)
 	if err != nil {
-		return asked(err)
+		return explain(err)
 	}
 	example := ""
 	unseen := func(what string) {
@@ -221,7 +221,7 @@ func (p *pass) covers(ctx context.Context, before []string) error {
 	for _, bucket := range before {
 		switch {
 		case !slices.Contains(buckets, bucket):
-			buckets = append(buckets, bucket) // or it was deleted, and its list says so
+			buckets = append(buckets, bucket) // or it was deleted, which its list will show
 		case !p.seen.has(s3.HealedBucket, bucket, "", ""):
 			unseen("bucket " + bucket)
 		}
@@ -232,7 +232,7 @@ func (p *pass) covers(ctx context.Context, before []string) error {
 			switch {
 			case errors.Is(err, s3.ErrGone):
 			case err != nil:
-				return asked(err)
+				return explain(err)
 			case v.Modified.Before(since) && !p.seen.has(s3.HealedObject, bucket, v.Key, v.ID):
 				unseen(named(bucket, v.Key, v.ID))
 			}
@@ -241,21 +241,21 @@ func (p *pass) covers(ctx context.Context, before []string) error {
 	if p.passed.Unseen == 0 {
 		return nil
 	}
-	return &UnprovenError{"unseen", fmt.Sprintf("MinIO did not look at %s while it looked at %s, as %s",
-		words.Count(p.passed.Unseen, "object"), words.Count(p.passed.Items, "other"), example)}
+	return &UnprovenError{"unseen", fmt.Sprintf("MinIO did not check %s, such as %s; it checked %s",
+		words.Count(p.passed.Unseen, "object"), example, words.Count(p.passed.Items, "other"))}
 }
 
-// lacks is of what drives lack their part, by drive.
+// lacks counts missing parts by drive.
 type lacks struct {
 	of map[string]int
-	// example is one of them.
+	// example is one item with a missing part.
 	example string
 }
 
-// mostDrives is how many drives are told apart.
-const mostDrives = 64
+// maxDrives is how many drives are counted separately.
+const maxDrives = 64
 
-// judge reports whether an item lacks something, and counts it.
+// judge reports whether a drive has no part of an item, and counts it.
 func (l *lacks) judge(item s3.HealItem, of int) bool {
 	var drives []string
 	for _, drive := range item.After {
@@ -270,7 +270,7 @@ func (l *lacks) judge(item s3.HealItem, of int) bool {
 		drives = []string{"a drive that MinIO does not name"}
 	}
 	for _, drive := range drives {
-		if _, known := l.of[drive]; known || len(l.of) < mostDrives {
+		if _, known := l.of[drive]; known || len(l.of) < maxDrives {
 			l.of[drive]++
 		}
 	}
@@ -283,7 +283,7 @@ func (l *lacks) judge(item s3.HealItem, of int) bool {
 	return true
 }
 
-// err says for people what is lacking, nil if nothing is.
+// err names what is missing, or is nil.
 func (l *lacks) err(passed Passed) error {
 	if passed.Lacking == 0 {
 		return nil
@@ -297,11 +297,11 @@ func (l *lacks) err(passed Passed) error {
 	if len(drives) > most {
 		drives = append(drives[:most], words.Count(len(l.of)-most, "more drive"))
 	}
-	return &UnprovenError{"lacking", fmt.Sprintf("of %s a part is lacking that MinIO could not restore: %s; one is %s",
+	return &UnprovenError{"lacking", fmt.Sprintf("MinIO could not restore a part of %s: %s; one is %s",
 		words.Count(passed.Lacking, "object"), strings.Join(drives, ", "), l.example)}
 }
 
-// named is an object for people.
+// named names an object in a message.
 func named(bucket, key, version string) string {
 	text := fmt.Sprintf("%q", strings.TrimSuffix(bucket+"/"+key, "/"))
 	if version != "" && version != s3.NullVersion {
@@ -310,8 +310,8 @@ func named(bucket, key, version string) string {
 	return text
 }
 
-// Drain takes what is left of a pass that an EKCO began which was killed: the server makes no
-// other one before it has come to its end, for which it waits for somebody to ask.
+// Drain waits until a scan ends whose EKCO was killed. The server starts no other scan before that,
+// and does not end it until a client collects its results.
 func Drain(ctx context.Context, at Healer, token string) error {
 	p := &pass{Pass: Pass{At: at}, begun: s3.HealBegun{Token: token}}
 	for {
@@ -338,46 +338,46 @@ func pause(ctx context.Context, span time.Duration) error {
 	}
 }
 
-// UnprovenError says why it is not known that all drives have all that they should.
+// UnprovenError is why EKCO has not verified that all drives have all data.
 type UnprovenError struct{ About, Reason string }
 
 // Error implements error.
 func (e *UnprovenError) Error() string { return e.Reason }
 
-// Key names what it is about.
+// Key names the cause.
 func (e *UnprovenError) Key() string { return e.About }
 
-// final reports whether the same question would be answered so again.
+// final reports whether asking again would give the same answer.
 func final(err error) bool {
 	return errors.Is(err, s3.ErrForgotten) || errors.Is(err, s3.ErrDenied) || errors.Is(err, s3.ErrNotOffered)
 }
 
-// asked says what an answer means for who looks after MinIO.
-func asked(err error) error {
+// explain explains an error of a server.
+func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, s3.ErrDenied):
-		return &askedError{"credentials", "MinIO does not accept the credentials of Secret minio-credentials, by which EKCO has it look whether all drives have all objects; correct those, or restart its replicas with them", err}
+		return &explainedError{"credentials", "MinIO does not accept the credentials of Secret minio-credentials, which EKCO needs to check that all drives have all objects; correct them, or restart the replicas with them", err}
 	case errors.Is(err, s3.ErrHealing):
-		return &askedError{"another", "another client has MinIO look after all objects, as with mc admin heal, and EKCO waits for that: " + err.Error() + ", and it ends by itself, within a day also where that client is gone", err}
+		return &explainedError{"another", "another client runs a check of all objects, such as mc admin heal, and EKCO waits for it: " + err.Error() + "; it ends automatically, within a day even if that client has ended", err}
 	case errors.Is(err, s3.ErrForgotten):
-		return &askedError{"forgotten", "MinIO does not know any more that it was to look whether all drives have all objects: the replica was restarted, or another client stopped it", err}
+		return &explainedError{"forgotten", "MinIO no longer knows the check of all objects: the replica was restarted, or another client stopped the check", err}
 	}
-	return &askedError{"answer", fmt.Sprintf("whether all drives have all objects cannot be known: %v", err), err}
+	return &explainedError{"answer", fmt.Sprintf("cannot check that all drives have all objects: %v", err), err}
 }
 
-// askedError is an answer with what it means.
-type askedError struct {
+// explainedError is an error with its explanation.
+type explainedError struct {
 	key, text string
 	error
 }
 
 // Error implements error.
-func (e *askedError) Error() string { return e.text }
+func (e *explainedError) Error() string { return e.text }
 
-// Key names what it is about.
-func (e *askedError) Key() string { return e.key }
+// Key names the cause.
+func (e *explainedError) Key() string { return e.key }
 
-// Unwrap returns the answer.
-func (e *askedError) Unwrap() error { return e.error }
+// Unwrap returns the original error.
+func (e *explainedError) Unwrap() error { return e.error }

@@ -114,7 +114,7 @@ func TestAPassProvesThatNothingIsLackingOnlyIfAllSaySo(t *testing.T) {
 	}{
 		"all have all":           {func(*told) {}, ""},
 		"it was repaired":        {changed(func(one *s3.HealItem) { one.Before[1].State = "missing" }), ""},
-		"a drive lacks it":       {changed(func(one *s3.HealItem) { one.After[1].State = "missing" }), `of 1 object a part is lacking that MinIO could not restore: 1 on http://ha-minio-1 (missing); one is "data/a"`},
+		"a drive lacks it":       {changed(func(one *s3.HealItem) { one.After[1].State = "missing" }), `MinIO could not restore a part of 1 object: 1 on http://ha-minio-1 (missing); one is "data/a"`},
 		"a drive is away":        {changed(func(one *s3.HealItem) { one.After[2].State = "offline" }), "1 on http://ha-minio-2 (offline)"},
 		"a drive is not told of": {changed(func(one *s3.HealItem) { one.After = one.After[:2] }), "1 on a drive that MinIO does not name"},
 		"it went wrong":          {changed(func(one *s3.HealItem) { one.Detail = "quorum loss" }), `one is "data/a" (quorum loss)`},
@@ -132,26 +132,26 @@ func TestAPassProvesThatNothingIsLackingOnlyIfAllSaySo(t *testing.T) {
 		"no drive has it, and it is no error": {changed(func(one *s3.HealItem) { one.After = states("missing", "missing", "missing") }), `1 on http://ha-minio-0 (missing), 1 on http://ha-minio-1`},
 		"it is said to be gone, and is listed": {changed(func(one *s3.HealItem) {
 			*one = s3.HealItem{Index: 2, Kind: one.Kind, Bucket: "data", Key: "a", Version: s3.NullVersion, Detail: "Object not found"}
-		}), `MinIO did not look at 1 object while it looked at 2 others, as "data/a"`},
-		"another version is listed": {func(s *told) { s.listed = append(s.listed, s3.Version{Key: "a", ID: "v1"}) }, `as "data/a" in version v1`},
+		}), `MinIO did not check 1 object, such as "data/a"; it checked 2 others`},
+		"another version is listed": {func(s *told) { s.listed = append(s.listed, s3.Version{Key: "a", ID: "v1"}) }, `such as "data/a" in version v1`},
 		"a bucket on too few drives": {func(s *told) {
 			bucket := bucket
 			bucket.After = bucket.After[:2]
 			answers(s, bucket, item(2, s3.HealedObject, "a"))
 		}, `one is "data"`},
-		"a bucket was left out":           {func(s *told) { s.buckets = [][]string{{"data", "more"}} }, "MinIO did not look at 1 object while it looked at 2 others, as bucket more"},
+		"a bucket was left out":           {func(s *told) { s.buckets = [][]string{{"data", "more"}} }, "MinIO did not check 1 object, such as bucket more"},
 		"a bucket was deleted under way":  {func(s *told) { s.buckets = [][]string{{"data", "more"}, {"data"}} }, ""},
-		"a bucket is not listed any more": {func(s *told) { s.buckets = [][]string{{"data"}, {}}; s.listed = append(s.listed, s3.Version{Key: "b"}) }, `as "data/b"`},
-		"a drive does not work":           {func(s *told) { s.drives[1] = s3.Drive{Host: "ha-minio-1"} }, "the drive of ha-minio-1 does not work"},
-		"a drive is not known":            {func(s *told) { s.drives = s.drives[:2] }, "MinIO knows of 2 drives, want 3"},
+		"a bucket is not listed any more": {func(s *told) { s.buckets = [][]string{{"data"}, {}}; s.listed = append(s.listed, s3.Version{Key: "b"}) }, `such as "data/b"`},
+		"a drive does not work":           {func(s *told) { s.drives[1] = s3.Drive{Host: "ha-minio-1"} }, "MinIO reports that the drive of ha-minio-1 does not work"},
+		"a drive is not known":            {func(s *told) { s.drives = s.drives[:2] }, "MinIO reports 2 drives, want 3"},
 		"the server gave up": {func(s *told) {
 			s.news = []func() (s3.HealNews, error){func() (s3.HealNews, error) { return s3.HealNews{Ended: true, Failed: "it gave up"}, nil }}
-		}, "MinIO did not look at all objects: it gave up"},
+		}, "MinIO did not check all objects: it gave up"},
 		"the first item is lacking":           {func(s *told) { answers(s, item(2, s3.HealedBucket, ""), item(3, s3.HealedObject, "a")) }, "an answer was lost"},
 		"an item is lacking":                  {func(s *told) { answers(s, bucket, item(3, s3.HealedObject, "a")) }, "an answer was lost"},
-		"it ended and goes on":                {func(s *told) { s.news[2] = says(false) }, "and goes on"},
-		"it ended and has more":               {func(s *told) { s.news[2] = says(true, item(3, s3.HealedObject, "b")) }, "and goes on"},
-		"it is forgotten right after its end": {func(s *told) { s.news[2] = func() (s3.HealNews, error) { return s3.HealNews{}, s3.ErrForgotten } }, "MinIO does not know any more"},
+		"it ended and goes on":                {func(s *told) { s.news[2] = says(false) }, "but continued it"},
+		"it ended and has more":               {func(s *told) { s.news[2] = says(true, item(3, s3.HealedObject, "b")) }, "but continued it"},
+		"it is forgotten right after its end": {func(s *told) { s.news[2] = func() (s3.HealNews, error) { return s3.HealNews{}, s3.ErrForgotten } }, "MinIO no longer knows"},
 		"an answer is lost at the end": {func(s *told) {
 			end := says(true)
 			s.news = []func() (s3.HealNews, error){s.news[1], func() (s3.HealNews, error) { return s3.HealNews{}, errSilent }, end, end}
@@ -164,7 +164,7 @@ func TestAPassProvesThatNothingIsLackingOnlyIfAllSaySo(t *testing.T) {
 		}, ""},
 		"no question is answered any more": {func(s *told) {
 			s.news = []func() (s3.HealNews, error){func() (s3.HealNews, error) { return s3.HealNews{}, errSilent }}
-		}, "whether all drives have all objects cannot be known: connection refused"},
+		}, "cannot check that all drives have all objects: connection refused"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := complete(time.Now())
@@ -195,7 +195,7 @@ func TestDrivesThatLackSomethingAreNamedUpToSome(t *testing.T) {
 		l.judge(s3.HealItem{Bucket: "data", Key: fmt.Sprint(i), After: []s3.DriveState{{Drive: fmt.Sprint("d", i), State: "missing"}}}, 1)
 	}
 	err := l.err(Passed{Lacking: 100})
-	if want := `of 100 objects a part is lacking that MinIO could not restore: 1 on d0 (missing), 1 on d1 (missing), 1 on d10 (missing), 61 more drives; one is "data/0"`; err == nil || err.Error() != want {
+	if want := `MinIO could not restore a part of 100 objects: 1 on d0 (missing), 1 on d1 (missing), 1 on d10 (missing), 61 more drives; one is "data/0"`; err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// pod is the part that EKCO reads.
+// pod is the part of a Pod that EKCO reads.
 type pod struct {
 	object
 	Spec struct {
@@ -51,7 +51,7 @@ type containerStatus struct {
 	} `json:"state"`
 }
 
-// onHost reports whether the pod is reached at an address of its node.
+// onHost reports whether the pod can be reached at an address of its node.
 func (p pod) onHost() bool {
 	for _, container := range p.Spec.Containers {
 		for _, port := range container.Ports {
@@ -63,7 +63,7 @@ func (p pod) onHost() bool {
 	return p.Spec.HostNetwork
 }
 
-// pods returns the replicas that there are, of so many.
+// pods returns the existing pods of that many replicas.
 func (c *Client) pods(ctx context.Context, replicas int) ([]pod, error) {
 	var pods []pod
 	for i := range replicas {
@@ -97,7 +97,7 @@ func (p pod) state() journal.MinioPodState {
 	return journal.MinioPodWaits
 }
 
-// unscheduled returns the condition that says why the pod has no node, if it does.
+// unscheduled returns the condition that says why the pod has no node, or an empty one.
 func (p pod) unscheduled() condition {
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == "PodScheduled" && condition.Status == "False" {
@@ -107,15 +107,15 @@ func (p pod) unscheduled() condition {
 	return condition{}
 }
 
-// lacksVolume reports whether the scheduler says that nodes do not have the pod's volume.
-// Its words changed with Kubernetes 1.32. That the claim has none yet is another matter, of
-// which it speaks as unbound.
+// lacksVolume reports whether the scheduler says that no node has the volume of the pod. The
+// wording changed with Kubernetes 1.32. A claim without a volume is another case; the scheduler
+// calls it unbound.
 func lacksVolume(message string) bool {
 	return strings.Contains(message, "volume node affinity conflict") || strings.Contains(message, "match PersistentVolume's node affinity")
 }
 
-// unready says why a replica is not ready, "" if it is. Counts and times, which change by
-// themselves, are left out.
+// unready says why a pod is not ready, "" if it is. It leaves out counts and times, which change
+// all the time.
 func (p pod) unready() string {
 	phase := cmp.Or(p.Status.Phase, "Unknown")
 	if p.Metadata.DeletionTimestamp != "" {
@@ -150,7 +150,7 @@ func (p pod) unready() string {
 
 // Unready implements [API].
 func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return journal.MinioFacts{}, "", err
 	}
@@ -178,7 +178,7 @@ func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error
 
 // UnreadyReplica implements [API].
 func (c *Client) UnreadyReplica(ctx context.Context, name string) (journal.MinioFacts, string, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return journal.MinioFacts{}, "", err
 	}
@@ -199,7 +199,7 @@ func (c *Client) UnreadyReplica(ctx context.Context, name string) (journal.Minio
 // runs reports whether the replica can be asked.
 func (p pod) runs() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP != "" }
 
-// starts reports whether it runs and cannot be asked yet.
+// starts reports whether the replica runs and has no address yet.
 func (p pod) starts() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP == "" }
 
-var errNoAddress = errors.New("it runs and has no address yet")
+var errNoAddress = errors.New("it runs but has no address yet")

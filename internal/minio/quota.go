@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// quota is the part that EKCO reads.
+// quota is the part of a ResourceQuota that EKCO reads.
 type quota struct {
 	object
 	Status struct {
@@ -17,12 +17,12 @@ type quota struct {
 	} `json:"status"`
 }
 
-// over says what of it is used beyond what there is, "" for nothing.
+// over names the first resource whose use exceeds the quota, or returns "".
 func (q quota) over() string {
 	for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
 		hard, err := resource.ParseQuantity(q.Status.Hard[name])
 		if err != nil {
-			continue // the API server wrote it, and it is for people here
+			continue // the API server wrote it, and the result is only informative
 		}
 		used, err := resource.ParseQuantity(q.Status.Used[name])
 		if err == nil && used.Cmp(hard) > 0 {

@@ -13,9 +13,9 @@ const (
 )
 
 const (
-	// singleName is that of the Deployment, of the label of its pod, and of the Service.
+	// singleName is the name of the Deployment, the label of its pod, and the name of the Service.
 	singleName = "minio"
-	// desiredScale says on the StatefulSet how many replicas EKCO shall give it.
+	// desiredScale is the annotation of the StatefulSet with the wanted replicas.
 	desiredScale = "kurl.sh/desired-scale"
 )
 
@@ -24,12 +24,12 @@ func StatefulSetRef(namespace string) kube.Ref {
 	return kube.Ref{Group: "apps", Version: "v1", Resource: "statefulsets", Namespace: namespace, Name: App}
 }
 
-// DeploymentRef names the Deployment of the single one.
+// DeploymentRef names the Deployment of standalone MinIO.
 func DeploymentRef(namespace string) kube.Ref {
 	return kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: namespace, Name: singleName}
 }
 
-// ReplicaSetRef names a ReplicaSet, by which a Deployment has its pods.
+// ReplicaSetRef names a ReplicaSet, which owns the pods of a Deployment.
 func ReplicaSetRef(namespace, name string) kube.Ref {
 	return kube.Ref{Group: "apps", Version: "v1", Resource: "replicasets", Namespace: namespace, Name: name}
 }
@@ -49,12 +49,12 @@ func ClaimRef(namespace, pod string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "persistentvolumeclaims", Namespace: namespace, Name: "minio-data-" + pod}
 }
 
-// SingleClaimRef names the claim of the single MinIO. With a hostPath it has none.
+// SingleClaimRef names the claim of standalone MinIO. With a hostPath there is none.
 func SingleClaimRef(namespace string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "persistentvolumeclaims", Namespace: namespace, Name: "minio-pv-claim"}
 }
 
-// SecretRef names the Secret with the credentials of both.
+// SecretRef names the Secret with the credentials of both MinIOs.
 func SecretRef(namespace string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "secrets", Namespace: namespace, Name: "minio-credentials"}
 }
@@ -62,7 +62,7 @@ func SecretRef(namespace string) kube.Ref {
 // NodeRef names a Node.
 func NodeRef(name string) kube.Ref { return kube.Ref{Version: "v1", Resource: "nodes", Name: name} }
 
-// SinglePodRef names a pod of the single MinIO.
+// SinglePodRef names a pod of standalone MinIO.
 func SinglePodRef(namespace, pod string) kube.Ref { return namedPodRef(namespace, pod) }
 
 // namedPodRef names a pod.

@@ -9,25 +9,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Said is what one replica answered.
+// Said is the answer of one replica.
 type Said struct {
 	Pod string
 	Answer
-	// Err says that there is no answer.
+	// Err is why there is no answer.
 	Err error
 }
 
-// Running is a replica that runs.
+// Running is a running replica.
 type Running struct {
 	Name, Address string
-	// Life is another one each time that its server was started: what was written meanwhile
-	// its drive may lack.
+	// Life changes each time the server is started: its drive may not have what was written in
+	// between.
 	Life string
 }
 
 // Running implements [API].
 func (c *Client) Running(ctx context.Context) ([]Running, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (c *Client) Running(ctx context.Context) ([]Running, error) {
 	return running, nil
 }
 
-// life is that of [Running].
+// life returns the Life of [Running].
 func (p pod) life() string {
 	starts := 0
 	for _, container := range p.Status.ContainerStatuses {
@@ -51,7 +51,7 @@ func (p pod) life() string {
 
 // Ask implements [API].
 func (c *Client) Ask(ctx context.Context, question Question) []Said {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return []Said{{Pod: App, Err: err}}
 	}
@@ -60,7 +60,7 @@ func (c *Client) Ask(ctx context.Context, question Question) []Said {
 
 // Observe implements [API].
 func (c *Client) Observe(ctx context.Context) (journal.MinioFacts, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return journal.MinioFacts{}, err
 	}
@@ -69,7 +69,7 @@ func (c *Client) Observe(ctx context.Context) (journal.MinioFacts, error) {
 	return facts, nil
 }
 
-// health is what was answered to the two questions, in a word.
+// health summarizes the answers to both questions.
 func health(now, spared []Said) journal.MinioHealth {
 	says := func(said []Said, what func(Answer) bool) bool {
 		return slices.ContainsFunc(said, func(one Said) bool { return one.Err == nil && what(one.Answer) })
@@ -87,7 +87,7 @@ func health(now, spared []Said) journal.MinioHealth {
 	return journal.MinioHealthy
 }
 
-// ask asks those of the pods that run.
+// ask asks the running pods.
 func (c *Client) ask(ctx context.Context, pods []pod, question Question) []Said {
 	var said []Said
 	var addresses []string

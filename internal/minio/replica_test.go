@@ -26,7 +26,7 @@ func TestAllReplicasThatRunAreAskedAndNoOthers(t *testing.T) {
 	}
 	want := []string{
 		"ha-minio-0 false 2 of 4: <nil>", "ha-minio-1 false 1 of 4: <nil>",
-		"ha-minio-2 false 0 of 0: it runs and has no address yet",
+		"ha-minio-2 false 0 of 0: it runs but has no address yet",
 		"ha-minio-3 false 0 of 0: ask MinIO at ha-minio-3 for its health: connection refused",
 	}
 	if got := strings.Join(said, "\n"); got != strings.Join(want, "\n") {

@@ -6,17 +6,17 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// seen is what was looked at, in so much memory however much that is: a Bloom filter. What is
-// not in it was not looked at. What was not looked at may be taken for seen, once in a hundred
-// thousand times among a million, and once in two hundred among three million; of a list that
-// was cut short it takes one to notice.
+// seen is the set of scanned items in constant memory: a Bloom filter. An item that it does not
+// have was not scanned. It takes an item that was not scanned for a scanned one about once in
+// 100,000 times with a million items, and once in 200 with three million. That is enough: a single
+// missed item shows that a list was cut short.
 type seen struct {
 	bits []uint64
 	seed maphash.Seed
 }
 
 const (
-	// seenBits is the size of the filter, 4 MiB, seenHashes how many of them stand for one.
+	// seenBits is the size of the filter, 4 MiB. seenHashes is how many bits stand for one item.
 	seenBits   = 1 << 25
 	seenHashes = 7
 )
@@ -34,7 +34,7 @@ func (s *seen) has(kind s3.HealKind, bucket, key, version string) bool {
 	return s.each(kind, bucket, key, version, func(at uint64) bool { return s.bits[at/64]&(1<<(at%64)) != 0 })
 }
 
-// each visits the bits of one as long as that is wanted, and reports whether that were all.
+// each visits the bits of an item until visit returns false, and reports whether it visited all.
 func (s *seen) each(kind s3.HealKind, bucket, key, version string, visit func(at uint64) bool) bool {
 	var h maphash.Hash
 	h.SetSeed(s.seed)

@@ -14,7 +14,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// service is the part that EKCO reads.
+// service is the part of a Service that EKCO reads.
 type service struct {
 	Metadata struct {
 		metadata
@@ -25,9 +25,9 @@ type service struct {
 	} `json:"spec"`
 }
 
-// selectors are where the Service leads with each. A selector that no pod has makes it
-// lead nowhere; EKCO has one for that, which every version of it knows, and kURL's
-// installer has another.
+// selectors maps what the Service selects to its selector. A selector that no pod has disables the
+// Service. EKCO and kURL's installer use different ones for that; every version of EKCO knows
+// EKCO's.
 var selectors = map[journal.MinioService]map[string]string{
 	journal.MinioServiceSingle:    {Label: singleName},
 	journal.MinioServiceHA:        {Label: App},
@@ -44,7 +44,7 @@ func (s service) leads() journal.MinioService {
 	return journal.MinioServiceOther
 }
 
-// service returns where the Service leads, "" if there is none.
+// service returns what the Service selects, "" if there is no Service.
 func (c *Client) service(ctx context.Context) (journal.MinioService, error) {
 	to, _, err := c.Leads(ctx)
 	return to, err
@@ -74,7 +74,8 @@ func (c *Client) Ours(ctx context.Context, version string) (bool, error) {
 	return read.Metadata.ResourceVersion == version && read.selectedByEKCO(), nil
 }
 
-// set says who set the selector and when, in which Service; "" where the API server does not say it.
+// set says who set the selector of which Service and when, or returns "" if the API server does not
+// report it.
 func (s service) set() string {
 	var set strings.Builder
 	for _, entry := range s.Metadata.ManagedFields {
@@ -85,15 +86,15 @@ func (s service) set() string {
 	return set.String()
 }
 
-// selectedByEKCO reports whether the selector is what an EKCO has set.
+// selectedByEKCO reports whether an EKCO was the last to set the selector.
 func (s service) selectedByEKCO() bool {
 	return slices.ContainsFunc(s.Metadata.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == kube.FieldManager && selects(entry)
 	})
 }
 
-// selects reports whether the entry's manager has set the selector: whoever changes it takes it over in the
-// fields that the API server says are managed by whom. It is one field there, as the map is atomic.
+// selects reports whether the manager of the entry was the last to set the selector: a client that
+// changes a field becomes its manager. The selector is one field there, because the map is atomic.
 func selects(entry metav1.ManagedFieldsEntry) bool {
 	var fields struct {
 		Spec map[string]json.RawMessage `json:"f:spec"`
@@ -115,7 +116,7 @@ func (c *Client) Disable(ctx context.Context, version string) (string, error) {
 	return c.replace(ctx, version, journal.MinioServiceSingle, journal.MinioServiceDisabled)
 }
 
-// replace has the Service of that resource version, which leads to one, lead to another.
+// replace changes the selector of the Service with that resource version.
 func (c *Client) replace(ctx context.Context, version string, from, to journal.MinioService) (string, error) {
 	ref := ServiceRef(c.namespace)
 	raw, err := c.objects.PatchObject(ctx, ref, []kube.PatchOp{

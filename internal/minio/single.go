@@ -17,37 +17,37 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Single is the single MinIO as it is.
+// Single is the state of standalone MinIO.
 type Single struct {
-	// Deployment is the UID of its Deployment, empty if there is none, and Replicas how many
-	// pods that asks for.
+	// Deployment is the UID of its Deployment, empty if there is none. Replicas is how many pods it
+	// asks for.
 	Deployment string
 	Replicas   int
-	// Mounts is whether its pods use the claim of kURL's single MinIO.
+	// Mounts reports whether its pods use the claim of kURL's standalone MinIO.
 	Mounts bool
-	// Pods are those with its label that have not ended, by name.
+	// Pods are the pods with its label that have not ended, by name.
 	Pods []SinglePod
 }
 
-// SinglePod is a pod with the label of the single MinIO.
+// SinglePod is a pod with the label of standalone MinIO.
 type SinglePod struct {
 	Name, UID, Node string
-	// Controller is the UID of what made the pod, empty if nothing did, and Deployment that
-	// of the Deployment by whose ReplicaSet it was made, empty if it was not.
+	// Controller is the UID of the controller of the pod, Deployment the UID of the Deployment
+	// whose ReplicaSet created it. Both are empty if there is none.
 	Controller, Deployment string
-	// Address is HOST:PORT, empty as long as it has none.
+	// Address is HOST:PORT, empty until the pod has one.
 	Address string
 	State   journal.MinioPodState
 	// Unready says why it is not ready, "" if it is.
 	Unready string
-	// OnHost is whether it has the network of its node, or a port there.
+	// OnHost is set if the pod has the network of its node, or a port there.
 	OnHost bool
 	labels map[string]string
 
 	tolerations []corev1.Toleration
 }
 
-// Serves reports whether the pod runs, is ready and can be reached.
+// Serves reports whether the pod runs, is ready and has an address.
 func (p SinglePod) Serves() bool {
 	return p.State == journal.MinioPodRuns && p.Unready == "" && p.Address != ""
 }
@@ -55,8 +55,8 @@ func (p SinglePod) Serves() bool {
 // Own returns the pods of the Deployment.
 func (s Single) Own() []SinglePod { return s.of(true) }
 
-// Foreign returns the pods that have its label and are not of the Deployment. Clients of the
-// Service reach them too.
+// Foreign returns the pods that have its label but do not belong to the Deployment. Clients of the
+// Service reach them, too.
 func (s Single) Foreign() []SinglePod { return s.of(false) }
 
 func (s Single) of(own bool) (pods []SinglePod) {
@@ -68,7 +68,8 @@ func (s Single) of(own bool) (pods []SinglePod) {
 	return pods
 }
 
-// Serving returns a pod of the Deployment that does, unless that asks for none any more.
+// Serving returns a pod of the Deployment that serves. There is none if the Deployment is scaled to
+// 0.
 func (s Single) Serving() (SinglePod, bool) {
 	if s.Replicas == 0 {
 		return SinglePod{}, false
@@ -81,7 +82,7 @@ func (s Single) Serving() (SinglePod, bool) {
 	return SinglePod{}, false
 }
 
-// Lacks says for people why no pod serves.
+// Lacks says why no pod serves.
 func (s Single) Lacks() string {
 	own := s.Own()
 	switch {
@@ -92,20 +93,20 @@ func (s Single) Lacks() string {
 	case len(own) == 0:
 		return "Deployment minio has no pod"
 	}
-	return fmt.Sprintf("pod %s of the single MinIO is not ready: %s", own[0].Name, cmp.Or(own[0].Unready, "it has no address"))
+	return fmt.Sprintf("pod %s of standalone MinIO is not ready: %s", own[0].Name, cmp.Or(own[0].Unready, "it has no address"))
 }
 
-// Crowded says why writers could not be cut off by replacing one pod, "" if they could.
+// Crowded says why EKCO could not cut off clients by replacing one pod, "" if it could.
 func (s Single) Crowded() string {
 	if s.Deployment != "" && s.Replicas > 1 {
-		return fmt.Sprintf("Deployment minio asks for %d pods, and kURL's for 1: more would write to the same volume side by side; scale it to 1", s.Replicas)
+		return fmt.Sprintf("Deployment minio asks for %d pods, which would write to the same volume at the same time; scale it to 1", s.Replicas)
 	}
 	var names []string
 	for _, pod := range s.Foreign() {
 		names = append(names, pod.Name)
 	}
 	if len(names) > 0 {
-		return fmt.Sprintf("%s has the label app=minio and is not of Deployment minio, so that clients write to it too; delete it, or take the label away", strings.Join(names, ", "))
+		return fmt.Sprintf("%s has the label app=minio but does not belong to Deployment minio, so clients write to it, too; delete it, or remove the label", strings.Join(names, ", "))
 	}
 	return ""
 }
@@ -127,7 +128,7 @@ type deployment struct {
 	} `json:"spec"`
 }
 
-// mounts reports whether its pods use a claim.
+// mounts reports whether its pods use the claim.
 func (d deployment) mounts(claim string) bool {
 	for _, volume := range d.Spec.Template.Spec.Volumes {
 		if volume.Claim.Name == claim {
@@ -158,7 +159,7 @@ func (c *Client) Single(ctx context.Context) (Single, error) {
 			return Single{}, err
 		}
 		if read.state() == journal.MinioPodEnded {
-			continue // evicted, say: nobody is connected to it
+			continue // evicted, for example: no client is connected to it
 		}
 		pod := read.single()
 		if pod.Deployment, err = c.deploymentOf(ctx, read); err != nil {
@@ -179,8 +180,8 @@ func (c *Client) SinglePod(ctx context.Context, name, uid string) (SinglePod, bo
 	return read.single(), true, nil
 }
 
-// deploymentOf returns the UID of the Deployment by whose ReplicaSet a pod was made, "" if it
-// was not made so, or that ReplicaSet is gone.
+// deploymentOf returns the UID of the Deployment whose ReplicaSet created the pod, "" if there is
+// none or the ReplicaSet is gone.
 func (c *Client) deploymentOf(ctx context.Context, p pod) (string, error) {
 	by := p.Metadata.controller()
 	if by.Kind != "ReplicaSet" {
@@ -202,7 +203,7 @@ func (p pod) single() SinglePod {
 
 // Targets implements [API].
 func (c *Client) Targets(ctx context.Context) ([]string, error) {
-	seen, err := c.look(ctx)
+	seen, err := c.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +220,7 @@ func (c *Client) Targets(ctx context.Context) ([]string, error) {
 		}
 	}
 	if len(healthy) == 0 {
-		return nil, errors.New("no replica of MinIO says that it is healthy, so that nothing can be copied to it")
+		return nil, errors.New("no replica of MinIO reports that it is healthy, so EKCO copies nothing to it")
 	}
 	return append(healthy, others...), nil
 }
@@ -227,7 +228,7 @@ func (c *Client) Targets(ctx context.Context) ([]string, error) {
 // EndSinglePod implements [API].
 func (c *Client) EndSinglePod(ctx context.Context, pod, uid string, grace time.Duration) error {
 	if err := c.objects.EndObject(ctx, namedPodRef(c.namespace, pod), uid, grace); err != nil {
-		return fmt.Errorf("replace pod %s of the single MinIO: %w", pod, err)
+		return fmt.Errorf("replace pod %s of standalone MinIO: %w", pod, err)
 	}
 	return nil
 }
@@ -250,16 +251,16 @@ func (c *Client) DeleteSingleClaim(ctx context.Context, uid string) error {
 
 // NoSuccessor is why no other pod would start.
 type NoSuccessor struct {
-	// Cause names it, with the object that it is about: "cordoned node-1". Empty for none.
+	// Cause is the cause and its object, such as "cordoned node-1". It is empty if EKCO knows none.
 	Cause string
-	// Reason is for people.
+	// Reason is the text for a message.
 	Reason string
 }
 
 // Successor implements [API].
 func (c *Client) Successor(ctx context.Context, of SinglePod) (NoSuccessor, error) {
 	if of.Controller == "" {
-		return NoSuccessor{"no controller", fmt.Sprintf("nothing would make another pod in the place of %s: it has no controller", of.Name)}, nil
+		return NoSuccessor{"no controller", fmt.Sprintf("nothing would replace pod %s: it has no controller", of.Name)}, nil
 	}
 	if no, err := c.nodeLacks(ctx, of); no.Cause != "" || err != nil {
 		return no, err
@@ -267,7 +268,7 @@ func (c *Client) Successor(ctx context.Context, of SinglePod) (NoSuccessor, erro
 	return c.overQuota(ctx)
 }
 
-// nodeLacks says why no pod like that would start on its node.
+// nodeLacks says why no such pod would start on its node.
 func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, error) {
 	name := of.Node
 	node, err := get[node](ctx, c, NodeRef(name))
@@ -299,8 +300,7 @@ func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, erro
 	return NoSuccessor{}, nil
 }
 
-// untolerated returns the first taint that keeps a pod with those tolerations from being placed, ""
-// if none does.
+// untolerated returns the first taint that would keep out a pod with those tolerations, or "".
 func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration) string {
 	for _, taint := range taints {
 		if taint.Effect != corev1.TaintEffectNoSchedule && taint.Effect != corev1.TaintEffectNoExecute {
@@ -314,9 +314,9 @@ func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration) string 
 	return ""
 }
 
-// overQuota says which quota of the namespace is exceeded already: a pod that takes another's
-// place needs no more than that had. EKCO may read quotas only where it is given more than an
-// installation grants; without that, a quota shows by the switch that fails and goes back.
+// overQuota returns the first quota of the namespace that is already exceeded: a replacement needs
+// no more than the pod before it. An installation does not grant EKCO to read quotas. Without that
+// permission the switch fails, and EKCO switches it back.
 func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 	ref := kube.Ref{Version: "v1", Resource: "resourcequotas", Namespace: c.namespace}
 	list, err := c.objects.ListObjects(ctx, ref, "", "")
@@ -338,7 +338,7 @@ func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 	return NoSuccessor{}, nil
 }
 
-// node is the part that EKCO reads.
+// node is the part of a Node that EKCO reads.
 type node struct {
 	object
 	Spec struct {
@@ -360,9 +360,9 @@ func (c *Client) Credentials(ctx context.Context) (Credentials, error) {
 	var read struct {
 		Data map[string][]byte `json:"data"`
 	}
-	// Without the cause: it may quote what it could not read.
+	// The cause is left out: it may quote a secret.
 	if json.Unmarshal(raw, &read) != nil || len(read.Data[accessKey]) == 0 || len(read.Data[secretKey]) == 0 {
-		return Credentials{}, fmt.Errorf("read %s: it lacks %s or %s, want both, as kURL made them", ref, accessKey, secretKey)
+		return Credentials{}, fmt.Errorf("read %s: want both %s and %s, as kURL sets them", ref, accessKey, secretKey)
 	}
 	return Credentials{AccessKey: string(read.Data[accessKey]), SecretKey: string(read.Data[secretKey])}, nil
 }

@@ -49,15 +49,15 @@ func TestThePodThatServesIsOneOfTheDeploymentThatIsReady(t *testing.T) {
 		"as it is": {func(*miniosim.Both) {}, ""},
 		"it ends": {func(b *miniosim.Both) {
 			b.Edit(singlePod, func(o map[string]any) { under(o, "metadata")["deletionTimestamp"] = "2026-01-01T00:00:00Z" })
-		}, "pod minio-5d9c-1 of the single MinIO is not ready: Terminating on node a"},
+		}, "pod minio-5d9c-1 of standalone MinIO is not ready: Terminating on node a"},
 		"it is not ready": {
 			func(b *miniosim.Both) { b.Edit(singlePod, conditions(condition("Ready", "False"))) },
-			"pod minio-5d9c-1 of the single MinIO is not ready: Running, not ready on node a",
+			"pod minio-5d9c-1 of standalone MinIO is not ready: Running, not ready on node a",
 		},
-		"its node does not say any more": {ended("Unknown"), "pod minio-5d9c-1 of the single MinIO is not ready: Unknown on node a"},
+		"its node does not say any more": {ended("Unknown"), "pod minio-5d9c-1 of standalone MinIO is not ready: Unknown on node a"},
 		"it has no address": {func(b *miniosim.Both) {
 			b.Edit(singlePod, func(o map[string]any) { delete(under(o, "status"), "podIP") })
-		}, "pod minio-5d9c-1 of the single MinIO is not ready: it has no address"},
+		}, "pod minio-5d9c-1 of standalone MinIO is not ready: it has no address"},
 		"it has failed":    {ended("Failed"), "Deployment minio has no pod"},
 		"it has completed": {ended("Succeeded"), "Deployment minio has no pod"},
 		"scaled to 0": {func(b *miniosim.Both) {
@@ -127,12 +127,12 @@ func TestWhoElseCouldBeWrittenToIsNamed(t *testing.T) {
 	}
 	crowded("")
 	b.Crowd(true)
-	crowded("minio-by-hand has the label app=minio and is not of Deployment minio")
+	crowded("minio-by-hand has the label app=minio but does not belong to Deployment minio")
 	b.Crowd(false)
 	b.Edit(minio.DeploymentRef(miniosim.Namespace), func(o map[string]any) { under(o, "spec")["replicas"] = 2 })
 	crowded("Deployment minio asks for 2 pods")
 	b.Remove(minio.DeploymentRef(miniosim.Namespace))
-	crowded("minio-5d9c-1 has the label app=minio and is not of Deployment minio")
+	crowded("minio-5d9c-1 has the label app=minio but does not belong to Deployment minio")
 	b.Crowd(true) // what nothing made is not of a Deployment that is not there
 	crowded("minio-5d9c-1, minio-by-hand has the label")
 }

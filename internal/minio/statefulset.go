@@ -25,7 +25,7 @@ type metadata struct {
 	OwnerReferences   []owner           `json:"ownerReferences,omitempty"`
 }
 
-// controller returns what made the object, nothing if nothing did.
+// controller returns the controller of the object, empty if it has none.
 func (m metadata) controller() owner {
 	for _, owner := range m.OwnerReferences {
 		if owner.Controller {
@@ -42,7 +42,7 @@ type owner struct {
 	Controller bool   `json:"controller"`
 }
 
-// statefulSet is the part that EKCO reads.
+// statefulSet is the part of a StatefulSet that EKCO reads.
 type statefulSet struct {
 	object
 	Spec struct {
@@ -51,7 +51,7 @@ type statefulSet struct {
 	Status status `json:"status"`
 }
 
-// status is what the controller of StatefulSets says.
+// status is what the StatefulSet controller reports.
 type status struct {
 	ObservedGeneration int64 `json:"observedGeneration"`
 	Replicas           int   `json:"replicas"`
@@ -62,7 +62,7 @@ func (s statefulSet) replicas() int {
 	return replicasOf(s.Spec.Replicas)
 }
 
-// replicasOf is what the API server makes of the field.
+// replicasOf returns the replicas with the default of the API server.
 func replicasOf(asked *int) int {
 	if asked == nil {
 		return 1
@@ -70,11 +70,12 @@ func replicasOf(asked *int) int {
 	return *asked
 }
 
-// mostReplicas is how many replicas EKCO gives MinIO, and looks at, one by one. More are a
-// slip of somebody's.
-const mostReplicas = 64
+// maxReplicas is how many replicas EKCO supports: it reads them one by one. A higher number is a
+// mistake.
+const maxReplicas = 64
 
-// facts of a StatefulSet that says nothing to EKCO are none: it is as if it were not there.
+// facts returns an error that is kube.ErrNotFound if the annotation is missing: EKCO does not
+// manage such a StatefulSet.
 func (s statefulSet) facts() (journal.MinioFacts, error) {
 	text, asks := s.Metadata.Annotations[desiredScale]
 	if !asks {
@@ -82,31 +83,31 @@ func (s statefulSet) facts() (journal.MinioFacts, error) {
 	}
 	desired, err := strconv.Atoi(text)
 	if err != nil || desired < 0 {
-		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; make it the number of replicas that MinIO should have", desiredScale, text)
+		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q; set it to the number of replicas that MinIO should have", desiredScale, text)
 	}
-	if desired > mostReplicas {
-		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q, and EKCO gives MinIO no more than %d replicas; make it fewer", desiredScale, text, mostReplicas)
+	if desired > maxReplicas {
+		return journal.MinioFacts{}, fmt.Errorf("its annotation %s is %q, but EKCO supports at most %d replicas; lower it", desiredScale, text, maxReplicas)
 	}
-	if s.replicas() > mostReplicas {
-		return journal.MinioFacts{}, fmt.Errorf("it has %d replicas, and EKCO looks after no more than %d; make them fewer", s.replicas(), mostReplicas)
+	if s.replicas() > maxReplicas {
+		return journal.MinioFacts{}, fmt.Errorf("it has %d replicas, but EKCO supports at most %d; lower the number", s.replicas(), maxReplicas)
 	}
 	return journal.MinioFacts{UID: s.Metadata.UID, Generation: s.Metadata.Generation, Replicas: s.replicas(), Desired: desired}, nil
 }
 
-// lacks says what there is to wait for until all replicas are ready, "" for nothing.
-func (v view) lacks() string {
+// lacks says what is missing until all replicas are ready, or returns "".
+func (v snapshot) lacks() string {
 	switch {
 	case v.status.ObservedGeneration < v.facts.Generation:
 		return "the controller of StatefulSets has not seen the change yet"
 	case v.status.ReadyReplicas < v.facts.Replicas:
 		return fmt.Sprintf("%d of %d replicas are ready", v.status.ReadyReplicas, v.facts.Replicas)
 	case v.status.Replicas > v.facts.Replicas:
-		return fmt.Sprintf("there are %d replicas, of which %d are to stay", v.status.Replicas, v.facts.Replicas)
+		return fmt.Sprintf("there are %d replicas, want %d", v.status.Replicas, v.facts.Replicas)
 	}
 	return ""
 }
 
-// scale is the subresource by which a StatefulSet is given replicas.
+// scale is the subresource that sets the replicas of a StatefulSet.
 type scale struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -116,7 +117,7 @@ type scale struct {
 	} `json:"spec"`
 }
 
-// scaleOf changes nothing unless the StatefulSet is as it was read.
+// scaleOf returns an update that fails if the StatefulSet has changed since it was read.
 func scaleOf(now statefulSet, namespace string, replicas int) scale {
 	changed := scale{APIVersion: "autoscaling/v1", Kind: "Scale", Metadata: metadata{
 		Name: App, Namespace: namespace, UID: now.Metadata.UID, ResourceVersion: now.Metadata.ResourceVersion,

@@ -8,13 +8,13 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Credentials are those of both MinIOs.
+// Credentials are the credentials of both MinIOs.
 type Credentials = s3.Credentials
 
 // Store is a MinIO as an object store.
 type Store interface {
 	s3.Target
-	// Server tells its version and room.
+	// Server returns the version and free space.
 	Server(ctx context.Context) (s3.Server, error)
 	// ExportIAM and ImportIAM are those of [s3.Client].
 	ExportIAM(ctx context.Context) (*s3.IAM, error)
@@ -23,20 +23,20 @@ type Store interface {
 	Hear(ctx context.Context, heard func(s3.Removal)) error
 	Echo(ctx context.Context, bucket, key string) error
 	SetAside(ctx context.Context, bucket string, v s3.Version, to string) error
-	// Close closes what connections are left.
+	// Close closes idle connections.
 	Close()
 }
 
 // Stores connects to object stores.
 type Stores interface {
-	// Store returns a client of the store at these addresses, of which any will do. It
-	// connects to nothing yet.
+	// Store returns a client of the store at these addresses; any of them will do. It does not
+	// connect yet.
 	Store(addresses []string, credentials Credentials) (Store, error)
 }
 
-// Healer is a server of MinIO as who looks after its drives.
+// Healer is a server of MinIO that scans its drives.
 type Healer interface {
-	// Server tells of the drives.
+	// Server reports the drives.
 	Server(ctx context.Context) (s3.Server, error)
 	// Buckets and Versions are those of [s3.Source].
 	Buckets(ctx context.Context) ([]string, error)
@@ -44,18 +44,18 @@ type Healer interface {
 	// BeginHeal and HealNews are those of [s3.Client].
 	BeginHeal(ctx context.Context) (s3.HealBegun, error)
 	HealNews(ctx context.Context, token string) (s3.HealNews, error)
-	// Close closes what connections are left.
+	// Close closes idle connections.
 	Close()
 }
 
 // Healers connects to single servers.
 type Healers interface {
 	// Healer returns a client of the server at that address: a host, and a port unless it is
-	// [Port]. It connects to nothing yet.
+	// [Port]. It does not connect yet.
 	Healer(at string, credentials Credentials) (Healer, error)
 }
 
-// S3 are the [Stores] and [Healers] of a real cluster.
+// S3 implements [Stores] and [Healers] in a real cluster.
 type S3 struct{}
 
 var (
@@ -74,7 +74,7 @@ func (S3) Healer(at string, credentials Credentials) (Healer, error) {
 	return s3.NewClient(s3.Endpoint{Address: address(at), Credentials: credentials}, s3.Options{})
 }
 
-// address is where the server of a pod listens: HOST:PORT, empty without a host.
+// address returns the HOST:PORT of the server of a pod, empty without a host.
 func address(host string) string {
 	if _, _, err := net.SplitHostPort(host); err == nil || host == "" {
 		return host

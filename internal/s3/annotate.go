@@ -25,7 +25,7 @@ func (c *Client) Annotate(ctx context.Context, bucket string, v Version, old Att
 	return errors.Join(errs...)
 }
 
-// Equal reports whether two versions are retained alike; nil is no retention.
+// Equal reports whether both retentions are the same; nil is no retention.
 func (r *Retention) Equal(other *Retention) bool {
 	if r == nil || other == nil {
 		return r == other
@@ -47,7 +47,7 @@ func (c *Client) tag(ctx context.Context, bucket string, v Version) error {
 func (c *Client) retain(ctx context.Context, bucket string, v Version) error {
 	options := minio.PutObjectRetentionOptions{VersionID: v.ID, GovernanceBypass: true}
 	if retention := v.Attributes.Retention; retention != nil {
-		// What is over protects nothing, and cannot be set.
+		// A retention that is over protects nothing, and servers refuse to set it.
 		if retention.Until.Before(time.Now()) {
 			return nil
 		}

@@ -24,8 +24,7 @@ const (
 	encryptedByUser = "X-Amz-Server-Side-Encryption-Customer-Algorithm"
 )
 
-// stored reports whether a header is kept with an object and shown to whoever
-// reads it.
+// stored reports whether the server stores the header with an object and returns it to readers.
 func stored(header string) bool {
 	switch header {
 	case contentType, "Content-Encoding", "Content-Disposition", "Content-Language", "Cache-Control":
@@ -34,11 +33,12 @@ func stored(header string) bool {
 	return strings.HasPrefix(header, "X-Amz-Meta-") || strings.HasPrefix(header, "X-Minio-Meta-")
 }
 
-// listed is what a listing tells, nil if it does not tell all of it as it is.
-func listed(object *minio.ObjectInfo) *Attributes {
+// listedAttributes returns the attributes from a listing, nil if the listing changed or left out some of
+// them.
+func listedAttributes(object *minio.ObjectInfo) *Attributes {
 	headers := make(map[string]string, len(object.UserMetadata))
 	for name, value := range object.UserMetadata {
-		// What XML cannot say was replaced.
+		// The server replaced a character that XML cannot represent.
 		if strings.ContainsRune(value, utf8.RuneError) {
 			return nil
 		}
@@ -54,7 +54,7 @@ func listed(object *minio.ObjectInfo) *Attributes {
 	return &attributes
 }
 
-// toAttributes takes from headers what is an attribute.
+// toAttributes reads attributes from headers.
 func toAttributes(headers map[string]string) (Attributes, error) {
 	a := Attributes{Headers: make(map[string]string, len(headers)), Expires: headers[expires]}
 	for name, value := range headers {
@@ -81,7 +81,7 @@ func toAttributes(headers map[string]string) (Attributes, error) {
 func (c *Client) Describe(ctx context.Context, bucket string, v Version) (Attributes, error) {
 	stat, err := c.core.StatObject(ctx, bucket, v.Key, minio.StatObjectOptions{VersionID: v.ID})
 	if err != nil {
-		return Attributes{}, failed("look at object", bucket, v.Key, err)
+		return Attributes{}, failed("read the attributes of object", bucket, v.Key, err)
 	}
 	attributes, err := toAttributes(flat(stat.Headers))
 	if err != nil || stat.UserTagCount == 0 {
@@ -104,7 +104,7 @@ func flat(header http.Header) map[string]string {
 	return headers
 }
 
-// putOptions are those that store a version as it is.
+// putOptions returns the options that store a version unchanged.
 func putOptions(v Version) minio.PutObjectOptions {
 	a := v.Attributes
 	headers := a.Headers
@@ -114,12 +114,12 @@ func putOptions(v Version) minio.PutObjectOptions {
 	}
 	options := minio.PutObjectOptions{
 		UserMetadata: headers, UserTags: a.Tags,
-		// The ETag is compared instead, which costs us nothing.
+		// The server compares the ETag instead, which costs EKCO nothing.
 		DisableContentSha256: true,
 		Internal: minio.AdvancedPutOptions{
 			SourceVersionID: v.ID, SourceETag: v.ETag, SourceMTime: v.Modified,
-			// Neither is an event sent nor a retention refused that is over. The status
-			// of a replica stays away: clients would see it.
+			// The server then sends no event, and accepts a retention that is over. The
+			// replication status is not set: clients would see it.
 			ReplicationRequest: true,
 		},
 	}
@@ -131,7 +131,7 @@ func putOptions(v Version) minio.PutObjectOptions {
 	}
 	switch a.Encryption {
 	case SSES3, SSEKMS:
-		// The keys are the server's own, so those of the source's do not matter.
+		// The target uses its own keys, so the keys of the source do not matter.
 		options.ServerSideEncryption = encrypt.NewSSE()
 	}
 	return options

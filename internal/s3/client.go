@@ -10,17 +10,16 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Endpoint is where a store is and who is asked for.
+// Endpoint is the address of a store, with credentials.
 type Endpoint struct {
 	// Address is HOST:PORT.
 	Address string
-	// TLS is set when the store is asked by HTTPS.
+	// TLS selects HTTPS.
 	TLS bool
 	Credentials
 }
 
-// Credentials are those of a store's root user. They are not shown when they are
-// printed.
+// Credentials are those of a store's root user. Printing them does not show them.
 type Credentials struct{ AccessKey, SecretKey string }
 
 // String hides the credentials.
@@ -43,28 +42,28 @@ func (e Endpoint) GoString() string { return e.String() }
 // DefaultStall is the default of [Options.Stall].
 const DefaultStall = 2 * time.Minute
 
-// Options are what can be left at its defaults.
+// Options of a client, with defaults.
 type Options struct {
-	// Stall is how long a connection may bring nothing before it is given up.
+	// Stall is how long a connection may transfer nothing before it is closed.
 	Stall time.Duration
-	// Others are further addresses of the same store. They are tried in turn when one
-	// cannot be connected to.
+	// Others are more addresses of the same store. They are tried in turn if a connection fails.
 	Others []string
 }
 
-// Client speaks to a store. It is a [Source] and a [Target].
+// Client is a client of a store. It is a [Source] and a [Target].
 type Client struct {
 	endpoint Endpoint
-	// once sends each request once, as what it changes may be a client's the next time.
+	// once sends each request only once: a repeated request could change what a client wrote in
+	// between.
 	core, once *minio.Core
 	transport  *http.Transport
-	// region is that of the server, once it has named it.
+	// region is the server's, once the server has reported it.
 	region atomic.Value
 }
 
 var _ Target = (*Client)(nil)
 
-// NewClient returns a client of a store. It connects to nothing yet.
+// NewClient returns a client of a store. It does not connect yet.
 func NewClient(endpoint Endpoint, options Options) (*Client, error) {
 	if options.Stall == 0 {
 		options.Stall = DefaultStall
@@ -87,11 +86,10 @@ func NewClient(endpoint Endpoint, options Options) (*Client, error) {
 	return c, nil
 }
 
-// retries is how often minio-go sends a request without a body before the error
-// is ours.
+// retries is how often minio-go sends a request without a body before it returns the error.
 const retries = 5
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // String is the URL of the store.

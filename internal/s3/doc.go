@@ -1,9 +1,8 @@
-// Package s3 speaks to object stores of the kind that MinIO is: objects with
-// versions, buckets with settings, health pages, and the administrator's API for
-// what S3 does not know (version, room, users and policies).
+// Package s3 is a client of MinIO: objects with versions, settings of buckets, health checks, and
+// the administrator's API for what S3 does not have (version, free space, users and policies).
 //
-// [Source] and [Target] are what a copy needs of its two sides; [Client] is both,
-// on minio-go. How one store is made equal to another is in package replica.
+// [Source] and [Target] are the two sides of a copy. [Client] implements both, on minio-go. Package
+// replica makes one store equal to another.
 //
-// Credentials are in no error and in no String of this package.
+// No error and no String of this package contains credentials.
 package s3

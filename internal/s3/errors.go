@@ -10,35 +10,33 @@ import (
 
 // Sentinel errors. Every error of this package wraps at most one of them.
 var (
-	// ErrGone: there is no such bucket, object or version, or its content is not
-	// the one that was meant any more.
+	// ErrGone: there is no such bucket, object or version, or its content has changed.
 	ErrGone = errors.New("the object is gone or was changed")
-	// ErrExists: this version with this content is there already.
+	// ErrExists: this version already exists with this content.
 	ErrExists = errors.New("this version exists already")
-	// ErrLocked: retention or a legal hold forbid the change.
+	// ErrLocked: a retention or a legal hold forbids the change.
 	ErrLocked = errors.New("the object is locked")
-	// ErrDigest: what arrived is not what was announced.
+	// ErrDigest: the content that arrived does not match its checksum.
 	ErrDigest = errors.New("the content does not have the announced checksum")
-	// ErrUnreadable: the content can only be read with a key that the client
-	// keeps to itself (SSE-C).
+	// ErrUnreadable: only a key of the client can decrypt the content (SSE-C).
 	ErrUnreadable = errors.New("the object is encrypted with a key that only its owner has")
-	// ErrNotOffered: the server does not offer what was asked for.
+	// ErrNotOffered: the server does not support this.
 	ErrNotOffered = errors.New("the server does not offer this")
-	// ErrDenied: the server does not accept the credentials, or not for this.
+	// ErrDenied: the server does not accept the credentials, or does not permit this with them.
 	ErrDenied = errors.New("the server refuses the credentials")
-	// ErrFull: the server has no room for the object.
-	ErrFull = errors.New("the server has no room left")
+	// ErrFull: the server has no free space for the object.
+	ErrFull = errors.New("the server has no free space")
 	// ErrTaken: a client has a bucket of that name.
 	ErrTaken = errors.New("a client has a bucket of that name")
-	// ErrHealing: the server makes a pass of healing already, which somebody else began, or an
-	// EKCO that was killed.
-	ErrHealing = errors.New("it makes a pass already that another client began")
-	// ErrForgotten: the server knows nothing of a pass of healing. It forgets all with a
-	// restart, and a pass 10 minutes after its end.
-	ErrForgotten = errors.New("it knows nothing of this pass of healing any more")
+	// ErrHealing: the server already runs a healing scan, for another client or for an EKCO that
+	// was killed.
+	ErrHealing = errors.New("the server already runs one for another client")
+	// ErrForgotten: the server does not know the healing scan. It forgets all scans when it
+	// restarts, and a scan 10 minutes after its end.
+	ErrForgotten = errors.New("the server no longer knows this one")
 )
 
-// kinds are what the codes of S3 errors mean here.
+// kinds maps the codes of S3 errors to errors of this package.
 var kinds = map[string]error{
 	minio.NoSuchBucket:  ErrGone,
 	minio.NoSuchKey:     ErrGone,
@@ -66,7 +64,7 @@ var kinds = map[string]error{
 	"XMinioHealNoSuchProcess":        ErrForgotten,
 }
 
-// failed says what was tried on which object or bucket.
+// failed adds the operation and its object or bucket to an error.
 func failed(what, bucket, key string, err error) error {
 	on := bucket
 	if key != "" {
@@ -75,7 +73,7 @@ func failed(what, bucket, key string, err error) error {
 	return fmt.Errorf("%s %q: %w", what, on, explain(err))
 }
 
-// explain adds the sentinel that an answer stands for.
+// explain wraps the error of this package that an answer stands for.
 func explain(err error) error {
 	var response minio.ErrorResponse
 	if err == nil || !errors.As(err, &response) {
@@ -94,20 +92,19 @@ func explain(err error) error {
 	return fmt.Errorf("%w (%s: %s)", kind, response.Code, response.Message)
 }
 
-// Refusal is an answer of a server that understood what was asked and does not do
-// it.
+// Refusal is the error of a server that understood a request and refuses it.
 type Refusal interface {
 	error
-	// Reason is why, in the server's words.
+	// Reason is the server's reason.
 	Reason() string
 }
 
-// refused is a request that would be refused again: its code is of the 400s, and
-// none that says who may do what.
+// refused is a request that the server would refuse again: a code of the 400s other than for
+// permissions.
 type refused struct{ minio.ErrorResponse }
 
 // Reason implements [Refusal].
 func (r refused) Reason() string { return r.Message }
 
-// Unwrap returns the answer.
+// Unwrap returns the server's answer.
 func (r refused) Unwrap() error { return r.ErrorResponse }

@@ -15,74 +15,70 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// HealBegun is a pass of healing that has begun.
+// HealBegun is a healing scan that has started.
 type HealBegun struct {
-	// Token is what the pass is asked about with. It is no secret: it takes the
-	// credentials too.
+	// Token identifies the scan in later questions. It is no secret: these need the credentials,
+	// too.
 	Token string
-	// At is when, by the server's clock.
+	// At is the start, by the server's clock.
 	At time.Time
 }
 
-// HealNews is how far a pass is. Each item is told once.
+// HealNews is the progress of a scan. Each item is reported once.
 type HealNews struct {
-	// Ended: the server looks at nothing more. Failed says why that is before the end of all,
-	// where it is.
+	// Ended is set when the server scans nothing more. Failed says why, if it ended early.
 	Ended  bool
 	Failed string
 	Items  []HealItem
 }
 
-// HealItem is something that a pass has looked at: a bucket, a version of an object, or what
-// the server keeps of itself.
+// HealItem is a scanned item: a bucket, a version of an object, or the server's own data.
 type HealItem struct {
-	// Index counts the items of a pass, from 1.
+	// Index counts the items of a scan, from 1.
 	Index int64
 	Kind  HealKind
-	// Bucket, Key and Version name it; a version that has no id is [NullVersion].
+	// Bucket, Key and Version name the item. A version without an id is [NullVersion].
 	Bucket, Key, Version string
-	// Detail is what went wrong, in the server's words, empty if nothing did.
+	// Detail is the server's error, empty for none.
 	Detail string
-	// Of is how many drives should have a part of it, 0 where the server does not say.
+	// Of is how many drives should have a part of it, 0 if the server does not report it.
 	Of int
-	// Before and After are the states of those drives, before the pass had come here and
-	// after it was done.
+	// Before and After are the states of those drives before and after the scan of the item.
 	Before, After []DriveState
 }
 
-// HealKind is what kind of thing an item is.
+// HealKind is the kind of an item.
 type HealKind string
 
-// The kinds that EKCO tells apart.
+// The kinds that EKCO distinguishes.
 const (
 	HealedBucket HealKind = "bucket"
 	HealedObject HealKind = "object"
 )
 
-// DriveState is what a drive has of an item.
+// DriveState is the state of an item on a drive.
 type DriveState struct{ Drive, State string }
 
-// DriveOK is the state of a drive that has all that it should, DriveMissing of one that has
+// DriveOK is the state of a drive with everything that it should have, DriveMissing of a drive with
 // nothing.
 const (
 	DriveOK      = "ok"
 	DriveMissing = "missing"
 )
 
-// healPage is where the server is asked to make a pass, and about it.
+// healPage is the path of requests about scans.
 const healPage = admin + "/heal/"
 
-// everything asks for a pass over all buckets and what the server keeps of itself, which
-// looks whether each drive has its part of each version. It does not read what they have.
+// everything requests a scan of all buckets and the server's own data. It checks whether each drive
+// has its part of each version, but does not read the contents.
 const everything = `{"recursive":true,"scanMode":1}`
 
-// BeginHeal has this server begin a pass over all objects, which repairs what lacks a part on
-// some drive. It returns ErrHealing if the server makes one already. The other servers of the
-// store know nothing of it.
+// BeginHeal starts a scan of all objects, which restores missing parts. It returns ErrHealing if
+// the server already runs one. The other servers of the store do not know the scan.
 func (c *Client) BeginHeal(ctx context.Context) (HealBegun, error) {
 	asked, err := c.clock(ctx)
 	if err != nil {
-		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w", c, err)
+		return HealBegun{}, fmt.Errorf("start a healing scan on %s: %w", c, err)
 	}
 	answer, err := c.request(ctx, http.MethodPost, healPage, "", []byte(everything))
 	var begun struct {
@@ -93,17 +89,17 @@ func (c *Client) BeginHeal(ctx context.Context) (HealBegun, error) {
 		err = healAnswer(answer, &begun)
 	}
 	if err != nil {
-		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w", c, healError(err))
+		return HealBegun{}, fmt.Errorf("start a healing scan on %s: %w", c, healError(err))
 	}
 	if begun.ClientToken == "" || begun.StartTime.IsZero() {
-		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: it names no pass", c)
+		return HealBegun{}, fmt.Errorf("start a healing scan on %s: the answer has no token or no start time", c)
 	}
-	// While a pass runs, MinIO may answer a second request with that pass. Its results belong to
-	// the client that began it, and may be old. Such a pass began before the server was asked for
-	// its time. Whole seconds do not show this: a busy server may return a pass that began in the
-	// same second.
+	// While a scan runs, MinIO may answer a second request with that scan. Its results belong to
+	// the client that started it, and may be old. Such a scan started before the server was asked
+	// for its time. Whole seconds do not show this: a busy server may return a scan that started
+	// in the same second.
 	if begun.StartTime.Before(asked) {
-		return HealBegun{}, fmt.Errorf("begin a pass of healing at %s: %w, since %s", c, ErrHealing, begun.StartTime.UTC().Format(time.RFC3339))
+		return HealBegun{}, fmt.Errorf("start a healing scan on %s: %w, since %s", c, ErrHealing, begun.StartTime.UTC().Format(time.RFC3339))
 	}
 	return HealBegun{Token: begun.ClientToken, At: begun.StartTime}, nil
 }
@@ -114,14 +110,14 @@ func (c *Client) clock(ctx context.Context) (time.Time, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.String()+"/minio/health/live", http.NoBody)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+		return time.Time{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
 	response, err := c.caller().Do(request)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+		return time.Time{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
 	if err := response.Body.Close(); err != nil {
-		return time.Time{}, fmt.Errorf("ask for its time: %w", err)
+		return time.Time{}, fmt.Errorf("ask for the server's time: %w", err)
 	}
 	return serverTime(response.Header)
 }
@@ -131,7 +127,7 @@ func (c *Client) clock(ctx context.Context) (time.Time, error) {
 func serverTime(header http.Header) (time.Time, error) {
 	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read its time: %w", err)
+		return time.Time{}, fmt.Errorf("read the server's time: %w", err)
 	}
 	if nanoseconds, err := strconv.ParseInt(header.Get("X-Amz-Request-Id"), 16, 64); err == nil {
 		if exact := time.Unix(0, nanoseconds); exact.Truncate(time.Second).Equal(date) {
@@ -141,33 +137,33 @@ func serverTime(header http.Header) (time.Time, error) {
 	return date, nil
 }
 
-// HealNews asks how far a pass is, and takes what it has looked at since it was asked last:
-// where the answer is lost, so are its items. With more than 1000 that nobody took the pass
-// waits, for a day. It returns ErrForgotten if there is no such pass.
+// HealNews returns what was scanned since the last question. If the answer is lost, so are its
+// items. With more than 1000 items that were not collected the scan pauses, for up to a day. It
+// returns ErrForgotten if the server does not know the scan.
 func (c *Client) HealNews(ctx context.Context, token string) (HealNews, error) {
 	answer, err := c.request(ctx, http.MethodPost, healPage, url.Values{"clientToken": {token}}.Encode(), nil)
-	var told healTold
+	var body healAnswerBody
 	if err == nil {
-		err = healAnswer(answer, &told)
+		err = healAnswer(answer, &body)
 	}
 	if err != nil {
-		return HealNews{}, fmt.Errorf("ask %s about a pass of healing: %w", c, healError(err))
+		return HealNews{}, fmt.Errorf("ask %s about a healing scan: %w", c, healError(err))
 	}
-	// Of a pass that it does not know, it says that it has finished.
-	if told.Summary == "" || told.StartTime.IsZero() && told.Summary == finished {
-		return HealNews{}, fmt.Errorf("ask %s about a pass of healing: %w", c, ErrForgotten)
+	// The server reports a scan that it does not know as finished.
+	if body.Summary == "" || body.StartTime.IsZero() && body.Summary == finished {
+		return HealNews{}, fmt.Errorf("ask %s about a healing scan: %w", c, ErrForgotten)
 	}
-	return told.news(), nil
+	return body.news(), nil
 }
 
-// The states of a pass that has ended.
+// The states of a scan that has ended.
 const (
 	finished = "finished"
 	stopped  = "stopped"
 )
 
-// healTold is the part of the answer that is of interest.
-type healTold struct {
+// healAnswerBody is the part of the answer that EKCO reads.
+type healAnswerBody struct {
 	Summary, Detail string
 	StartTime       time.Time
 	Items           []healItem
@@ -183,23 +179,23 @@ type healItem struct {
 	}
 }
 
-func (t healTold) news() HealNews {
+func (t healAnswerBody) news() HealNews {
 	news := HealNews{Ended: t.Summary == finished || t.Summary == stopped, Items: make([]HealItem, len(t.Items))}
 	if t.Summary == stopped {
 		news.Failed = "the server gave up: " + t.Detail
 	}
-	for i, told := range t.Items {
+	for i, item := range t.Items {
 		one := HealItem{
-			Index: told.ResultID, Kind: told.Type, Bucket: told.Bucket, Key: told.Object, Version: told.VersionID,
-			Detail: told.Detail, Of: told.DiskCount,
+			Index: item.ResultID, Kind: item.Type, Bucket: item.Bucket, Key: item.Object, Version: item.VersionID,
+			Detail: item.Detail, Of: item.DiskCount,
 		}
 		if one.Version == "" && one.Kind == HealedObject {
 			one.Version = NullVersion
 		}
-		for _, drive := range told.Before.Drives {
+		for _, drive := range item.Before.Drives {
 			one.Before = append(one.Before, DriveState{drive.Endpoint, drive.State})
 		}
-		for _, drive := range told.After.Drives {
+		for _, drive := range item.After.Drives {
 			one.After = append(one.After, DriveState{drive.Endpoint, drive.State})
 		}
 		news.Items[i] = one
@@ -207,8 +203,7 @@ func (t healTold) news() HealNews {
 	return news
 }
 
-// healAnswer reads an answer, which may be a refusal that comes after the server had begun to
-// answer that all is well.
+// healAnswer reads an answer. An error may follow after the server has sent the status 200.
 func healAnswer(answer []byte, into any) error {
 	answer = bytes.TrimSpace(answer)
 	var refused minio.ErrorResponse
@@ -222,8 +217,8 @@ func healAnswer(answer []byte, into any) error {
 	return nil
 }
 
-// healError adds what a refusal means here. Of a pass that another client began the server's
-// words tell the token, which is nobody else's.
+// healError explains an error. It leaves out the text of the server if another client runs a scan:
+// that text has the token of the scan.
 func healError(err error) error {
 	if err = explain(err); errors.Is(err, ErrHealing) {
 		return ErrHealing

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// DefaultHealthLimit is how long a server may take to answer for its health.
+// DefaultHealthLimit is the default timeout of a health check.
 const DefaultHealthLimit = 10 * time.Second
 
-// Health is what a server says of the store it is part of.
+// Health is what a server reports about its store.
 type Health struct {
-	// Writable: a write has its quorum. With the maintenance question: it would have
-	// it without the server that was asked.
+	// Writable is set if enough drives work to write; with maintenance, if enough would work
+	// without the server that was asked.
 	Writable bool
-	// Healing is how many drives are being filled anew, as far as that server knows.
+	// Healing is how many drives are being restored, as far as that server knows.
 	Healing int
 	// WriteQuorum is how many drives a write needs.
 	WriteQuorum int
-	// Status is the code of the answer.
+	// Status is the HTTP status.
 	Status int
 }
 
-// Health asks a server whether its store can be written to; with maintenance,
-// whether it still could be if this server went away. It needs no credentials. An
-// error says that there was no answer within the limit, and nothing about health.
+// Health asks a server whether its store can be written to; with maintenance, whether it still
+// could be without this server. It needs no credentials. An error means that there was no answer
+// within the limit, and says nothing about the health.
 func (c *Client) Health(ctx context.Context, maintenance bool, limit time.Duration) (Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -13,22 +13,23 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Removal is what a client, or a lifecycle, had a server remove: a version, all versions of an object where it
-// has no ID, or a bucket with all that it had where it has no key either.
+// Removal is a removal by a client or a lifecycle rule: of a version, of all versions of an object
+// if ID is empty, or of a bucket with all its objects if Key is empty, too.
 type Removal struct {
 	Bucket, Key, ID string
-	// At is when, by the server's clock.
+	// At is the time by the server's clock.
 	At time.Time
-	// Nothing is set if what was to be removed was not there.
+	// Nothing is set if the version did not exist.
 	Nothing bool
 }
 
-// removals asks for events of all buckets, and for a sign of life each second.
+// removals requests the events of all buckets, and a sign of life each second.
 var removals = url.Values{"events": {"s3:ObjectRemoved:*", "s3:BucketRemoved:*"}, "prefix": {""}, "suffix": {""}, "ping": {"1"}}
 
-// Hear reports each removal until the error that ends it. A server drops events that it cannot send fast enough, ends
-// each connection after an hour, and does not report that a lifecycle removed a delete marker: no event is no proof
-// that nothing was removed. Some keep events back until there are 4 KiB of them; see [Client.Echo].
+// Hear reports each removal until an error ends it. A server drops events that it cannot send fast
+// enough, closes each connection after an hour, and does not report that a lifecycle rule removed a
+// delete marker. So no event does not mean that nothing was removed. Some servers delay events
+// until there are 4 KiB of them; see [Client.Echo].
 func (c *Client) Hear(ctx context.Context, heard func(Removal)) error {
 	response, err := c.send(ctx, http.MethodGet, "/", removals.Encode(), nil)
 	if err != nil {
@@ -36,11 +37,11 @@ func (c *Client) Hear(ctx context.Context, heard func(Removal)) error {
 	}
 	defer response.Body.Close()
 	for events := json.NewDecoder(response.Body); ; {
-		var told struct{ Records []event }
-		if err := events.Decode(&told); err != nil {
+		var body struct{ Records []event }
+		if err := events.Decode(&body); err != nil {
 			return fmt.Errorf("listen to the events of %s: %w", c, err)
 		}
-		for _, e := range told.Records {
+		for _, e := range body.Records {
 			if removal, is := e.removal(); is {
 				heard(removal)
 			}
@@ -48,10 +49,11 @@ func (c *Client) Hear(ctx context.Context, heard func(Removal)) error {
 	}
 }
 
-// noVersion is the id of no version.
+// noVersion is an id that no version has.
 const noVersion = "00000000-0000-4000-8000-000000000000"
 
-// Echo has the server report that a client asked to remove nothing: a version that is not there, of a key that is none.
+// Echo makes the server send an event: it asks to remove a version that does not exist, of a key
+// that does not exist.
 func (c *Client) Echo(ctx context.Context, bucket, key string) error {
 	err := c.core.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{VersionID: noVersion})
 	if err = explain(err); err != nil && !errors.Is(err, ErrGone) {
@@ -60,7 +62,7 @@ func (c *Client) Echo(ctx context.Context, bucket, key string) error {
 	return nil
 }
 
-// event is the part of an event that is of interest.
+// event is the part of an event that EKCO reads.
 type event struct {
 	EventName string
 	EventTime time.Time
@@ -70,8 +72,8 @@ type event struct {
 	}
 }
 
-// removal returns what was removed. A delete marker that was created removes nothing, and a removed one is
-// reported in the same way.
+// removal returns what an event reports as removed. Creating a delete marker removes nothing; MinIO
+// reports the removal of a marker in the same way.
 func (e event) removal() (Removal, bool) {
 	removal := Removal{Bucket: e.S3.Bucket.Name, Key: e.S3.Object.Key, At: e.EventTime}
 	switch e.EventName {

@@ -20,11 +20,11 @@ import (
 	"strings"
 )
 
-// groups is the file of those.
+// groups is the file of the groups.
 const groups = "groups.json"
 
-// The kinds of what an export has, by the names of its files, in the order in
-// which they can be removed.
+// iamKinds are the kinds of entries in an export, by the names of its files, in the order in which
+// they can be removed.
 var iamKinds = []struct{ file, kind string }{
 	{"svcaccts.json", "service account"},
 	{"user_mappings.json", "policy of user"},
@@ -35,22 +35,21 @@ var iamKinds = []struct{ file, kind string }{
 	{"policies.json", "policy"},
 }
 
-// IAM are the users, groups, policies and service accounts of a server, with their
-// secrets. It is not shown when it is printed, and must not be stored.
+// IAM are the users, groups, policies and service accounts of a server, with their secrets. Do not
+// store it. Printing it does not show it.
 type IAM struct {
 	archive []byte
 	// entries are by file and name.
 	entries map[string]map[string]map[string]any
 }
 
-// String hides what it is.
+// String hides the contents.
 func (*IAM) String() string { return "users and policies" }
 
-// GoString hides what it is.
+// GoString hides the contents.
 func (*IAM) GoString() string { return "users and policies" }
 
-// ExportIAM reads all users, groups, policies and service accounts. Temporary
-// credentials are not among them.
+// ExportIAM reads all users, groups, policies and service accounts, but no temporary credentials.
 func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
 	archive, err := c.request(ctx, http.MethodGet, admin+"/export-iam", "", nil)
 	if err != nil {
@@ -67,17 +66,17 @@ func (c *Client) ExportIAM(ctx context.Context) (*IAM, error) {
 	return iam, nil
 }
 
-// PartialIAMError says what an export does not have. A server that fails under way sends
-// what it has so far, and says that all went well.
+// PartialIAMError names the files that an export does not have. A server that fails during an
+// export sends what it has so far, and reports success.
 type PartialIAMError struct{ Lacks []string }
 
 func (e *PartialIAMError) Error() string {
-	return fmt.Sprintf("the export ends early, without %s; see the server's log, and try again", strings.Join(e.Lacks, ", "))
+	return fmt.Sprintf("the export ends early, without %s; see the server's log, and retry", strings.Join(e.Lacks, ", "))
 }
 
-// ReadIAM reads what a server exports: a zip archive of JSON files, one for each kind,
-// also for those of which there is none. It returns a [PartialIAMError] where some are
-// lacking: what is taken for none would be removed from another server.
+// ReadIAM reads the export of a server: a zip archive with one JSON file for each kind, even if
+// there are no entries. It returns a [PartialIAMError] if some are missing: EKCO would remove their
+// entries from another server.
 func ReadIAM(archive []byte) (*IAM, error) {
 	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -116,7 +115,7 @@ func (i *IAM) read(file *zip.File) error {
 		return err
 	}
 	for _, entry := range entries {
-		// When it was changed, and the format it is stored in, are the server's matter.
+		// The time of the last change and the format version differ between servers.
 		delete(entry, "updatedAt")
 		delete(entry, "version")
 		unordered(entry)
@@ -125,8 +124,8 @@ func (i *IAM) read(file *zip.File) error {
 	return nil
 }
 
-// unordered puts the lists of a document in order. None has a meaning by its
-// order, and servers write sets as they come.
+// unordered sorts the lists of a document. Their order has no meaning, and servers write sets in
+// any order.
 func unordered(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -141,22 +140,21 @@ func unordered(value any) {
 	}
 }
 
-// marked adds to the name of an entry a short hash of its content, so that what a person released by that name is
-// this content. The secret has no part in it: a hash would help to guess that.
+// marked adds a short hash of its content to the name of an entry, so that a person releases this
+// content by that name. The hash leaves out the secret: it would help to guess it.
 func marked(name string, entry map[string]any) string {
 	open := maps.Clone(entry)
 	delete(open, "secretKey")
 	return name + " (" + mark(open) + ")"
 }
 
-// mark is a short hash of what was read from JSON.
+// mark is a short hash of a value that was read from JSON.
 func mark(content any) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", content)) // with maps in the order of their keys
 	return hex.EncodeToString(sum[:4])
 }
 
-// Differences names what is not the same in other. Neither secrets nor contents
-// are told.
+// Differences names the entries that differ from other. It contains neither secrets nor contents.
 func (i *IAM) Differences(other *IAM) []string {
 	var differ []string
 	for _, k := range iamKinds {
@@ -181,9 +179,9 @@ func names(one, other map[string]map[string]any) []string {
 	return slices.Compact(all)
 }
 
-// ImportIAM makes the users, groups, policies and service accounts of the server
-// those that were exported from another, and names those that it does not accept.
-// What it had besides is removed if may says so of its name, or else is kept.
+// ImportIAM gives the server the users, groups, policies and service accounts of want, and names
+// the entries that the server does not accept. It removes other entries of the server only if may
+// returns true for their name.
 func (c *Client) ImportIAM(ctx context.Context, want *IAM, may func(name string) bool) ([]string, error) {
 	have, err := c.ExportIAM(ctx)
 	if err != nil || len(want.Differences(have)) == 0 {
@@ -219,13 +217,13 @@ func (c *Client) setGroups(ctx context.Context, want *IAM) error {
 	return nil
 }
 
-// removeIAM removes what is not wanted: the import removes nothing.
+// removeIAM removes entries that are not wanted: the import removes nothing.
 func (c *Client) removeIAM(ctx context.Context, want, have *IAM, may func(name string) bool) error {
-	beyond := have.Beyond(want)
+	extra := have.Beyond(want)
 	for _, k := range iamKinds {
 		for _, name := range slices.Sorted(maps.Keys(have.entries[k.file])) {
 			entry, wanted := have.entries[k.file][name], want.entries[k.file][name]
-			if full := marked(k.kind+" "+name, entry); slices.Contains(beyond, full) && !may(full) {
+			if full := marked(k.kind+" "+name, entry); slices.Contains(extra, full) && !may(full) {
 				continue
 			}
 			var err error
@@ -242,7 +240,7 @@ func (c *Client) removeIAM(ctx context.Context, want, have *IAM, may func(name s
 	return nil
 }
 
-// removeEntry removes a user, policy, service account, or what policies one has.
+// removeEntry removes a user, policy or service account, or the policies of a user or group.
 func (c *Client) removeEntry(ctx context.Context, file, name string) error {
 	method := http.MethodDelete
 	var call string
@@ -262,8 +260,7 @@ func (c *Client) removeEntry(ctx context.Context, file, name string) error {
 	return err
 }
 
-// shrink removes from a group the members that are not wanted, or the group with
-// all of them.
+// shrink removes the members of a group that are not wanted, or the group with all of them.
 func (c *Client) shrink(ctx context.Context, name string, have, want map[string]any) error {
 	surplus := slices.DeleteFunc(members(have), func(member string) bool { return slices.Contains(members(want), member) })
 	if len(surplus) > 0 {
@@ -277,8 +274,8 @@ func (c *Client) shrink(ctx context.Context, name string, have, want map[string]
 	return c.removeMembers(ctx, name, []string{})
 }
 
-// removeMembers removes members from a group; without any, the group, which must
-// be empty.
+// removeMembers removes members from a group. Without members it removes the group, which must be
+// empty.
 func (c *Client) removeMembers(ctx context.Context, group string, members []string) error {
 	body, err := json.Marshal(map[string]any{"group": group, "members": members, "isRemove": true})
 	if err != nil {
@@ -288,7 +285,7 @@ func (c *Client) removeMembers(ctx context.Context, group string, members []stri
 	return err
 }
 
-// members are those of a group.
+// members returns the members of a group.
 func members(group map[string]any) []string {
 	list, _ := group["members"].([]any)
 	all := make([]string, 0, len(list))

@@ -10,9 +10,9 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// bare is how many objects are listed without attributes after those of one of
-// them made a listing unreadable.
-const bare = 1000
+// objectsWithoutAttributes is how many objects are listed without attributes after the attributes of one of them made a
+// listing unreadable.
+const objectsWithoutAttributes = 1000
 
 // Buckets implements [Source].
 func (c *Client) Buckets(ctx context.Context) ([]string, error) {
@@ -27,20 +27,20 @@ func (c *Client) Buckets(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Versions implements [Source]. It uses MinIO's extension that lists attributes
-// too. In a listing the names of metadata are names of XML elements, which not
-// every name can be; where that makes it unreadable it goes on without them.
+// Versions implements [Source]. It uses MinIO's extension that lists attributes, too. A listing has
+// the names of metadata as names of XML elements, which do not allow every character. If that makes
+// it unreadable, Versions continues without attributes.
 func (c *Client) Versions(ctx context.Context, bucket, after string) iter.Seq2[Version, error] {
 	return c.list(ctx, bucket, after, minio.ListObjectsOptions{})
 }
 
-// few is how many versions of an object are asked for at once. Those of others whose keys
-// begin with its key are listed too.
-const few = 20
+// versionsPageSize is how many versions of an object are requested at once. The listing also has objects whose
+// keys start with its key.
+const versionsPageSize = 20
 
 // VersionsOf implements [Source].
 func (c *Client) VersionsOf(ctx context.Context, bucket, key string) (versions []Version, err error) {
-	for v, err := range c.list(ctx, bucket, "", minio.ListObjectsOptions{Prefix: key, MaxKeys: few}) {
+	for v, err := range c.list(ctx, bucket, "", minio.ListObjectsOptions{Prefix: key, MaxKeys: versionsPageSize}) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -61,7 +61,7 @@ func (c *Client) list(ctx context.Context, bucket, after string, options minio.L
 			switch {
 			case l.ended:
 				return
-			case err == nil: // enough without attributes
+			case err == nil: // after enough objects without attributes
 			case !attributes || !errors.As(err, &syntax):
 				yield(Version{}, failed("list the objects of bucket", bucket, "", err))
 				return
@@ -70,18 +70,18 @@ func (c *Client) list(ctx context.Context, bucket, after string, options minio.L
 	}
 }
 
-// listing is how far a list has come.
+// listing is the progress of a listing.
 type listing struct {
 	options minio.ListObjectsOptions
 	yield   func(Version, error) bool
-	// complete is the key up to which everything was yielded, current the next
-	// one, of which the versions in seen were.
+	// complete is the key up to which everything was yielded, current the next key, of which the
+	// versions in seen were yielded.
 	complete, current string
 	seen              map[string]bool
 	ended             bool
 }
 
-// run lists on until the end, or without attributes until some objects further.
+// run continues the listing to its end, or without attributes for some objects.
 func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -92,7 +92,7 @@ func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes 
 		if object.Err != nil {
 			return object.Err
 		}
-		if !attributes && count >= bare && object.Key != l.current {
+		if !attributes && count >= objectsWithoutAttributes && object.Key != l.current {
 			return nil
 		}
 		count++
@@ -105,7 +105,7 @@ func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes 
 	return ctx.Err()
 }
 
-// next yields a version, unless it was already.
+// next yields a version that was not yielded before.
 func (l *listing) next(v Version) bool {
 	if l.seen == nil || v.Key != l.current {
 		if l.seen != nil {
@@ -120,7 +120,7 @@ func (l *listing) next(v Version) bool {
 	return l.yield(v, nil)
 }
 
-// toVersion is a version as it was listed.
+// toVersion converts a listed version.
 func toVersion(object *minio.ObjectInfo, attributes bool) Version {
 	v := Version{
 		Key: object.Key, ID: object.VersionID, DeleteMarker: object.IsDeleteMarker,
@@ -131,8 +131,8 @@ func toVersion(object *minio.ObjectInfo, attributes bool) Version {
 	}
 	if v.DeleteMarker {
 		v.Size, v.ETag = 0, ""
-	} else if attributes {
-		v.Attributes = listed(object)
+	} else if attributes && object.Internal != nil { // servers from before April 2023 list no attributes
+		v.Attributes = listedAttributes(object)
 	}
 	return v
 }

@@ -37,7 +37,7 @@ func (c *Client) Open(ctx context.Context, bucket string, v Version, offset, len
 		return Content{}, failed("read object", bucket, v.Key, err)
 	}
 	if info.Size != length {
-		_ = content.Close() // the connection is given up
+		_ = content.Close() // which also closes the connection
 		return Content{}, failed("read object", bucket, v.Key, fmt.Errorf("%w: %d bytes instead of %d", ErrGone, info.Size, length))
 	}
 	headers := flat(info.Headers)
@@ -50,8 +50,8 @@ func (c *Client) Put(ctx context.Context, bucket string, v Version, old *Version
 	options, md5 := putOptions(v), ""
 	replaceOnly(&options, v, old)
 	if sum, err := hex.DecodeString(v.ETag); err == nil && !unchecked {
-		// The ETag will be this one by itself. Told so, the server would first look
-		// whether it has the version, with a question to all its drives.
+		// The server computes this ETag anyway. If it were sent, the server would first ask all
+		// its drives whether they have the version.
 		md5, options.Internal.SourceETag = base64.StdEncoding.EncodeToString(sum), ""
 	} else {
 		options.DisableContentSha256 = false
@@ -60,8 +60,8 @@ func (c *Client) Put(ctx context.Context, bucket string, v Version, old *Version
 	return written("store object", bucket, v.Key, err)
 }
 
-// replaceOnly has a server replace nothing but the old version: a client may have written another one of the same id.
-// Servers cannot do so when they remove one.
+// replaceOnly makes a server replace only the old version: a client may have written another one
+// with the same id. Servers do not support this for removals.
 func replaceOnly(options *minio.PutObjectOptions, v Version, old *Version) {
 	switch {
 	case v.ID != NullVersion:
@@ -109,7 +109,7 @@ func (c *Client) Complete(ctx context.Context, bucket string, v Version, upload 
 	for i, part := range parts {
 		complete[i] = minio.CompletePart{PartNumber: part.Number, ETag: part.ETag}
 	}
-	// Attributes were given at the beginning, and are refused here.
+	// Begin has sent the attributes; the server refuses them here.
 	options := minio.PutObjectOptions{Internal: minio.AdvancedPutOptions{
 		SourceETag: v.ETag, SourceMTime: v.Modified, ReplicationRequest: true,
 	}}
@@ -147,23 +147,24 @@ func (c *Client) Remove(ctx context.Context, bucket string, v Version) error {
 	return err
 }
 
-// asideTag marks a bucket that [Client.SetAside] made.
+// asideTag marks a bucket that [Client.SetAside] created.
 const asideTag = "<Key>ekco-set-aside</Key>"
 
-// MaxKey is how many bytes a key can have.
+// MaxKey is the maximum length of a key in bytes.
 const MaxKey = 1024
 
-// IsAside reports whether these are the settings of a bucket that [Client.SetAside] made.
+// IsAside reports whether these are the settings of a bucket that [Client.SetAside] created.
 func IsAside(settings Settings) bool { return strings.Contains(settings[BucketTags], asideTag) }
 
-// AsideName is the key of what is set aside. It differs also between versions without an id of their own.
+// AsideName is the key under which a version is set aside. It also differs between versions without
+// their own id.
 func AsideName(bucket string, v Version) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", v.Key, v.ID, v.Modified.UnixMilli()))
 	return fmt.Sprintf("%s/%s/%s-%x", bucket, strings.TrimRight(v.Key, "/"), v.ID, sum[:4])
 }
 
-// SetAside stores a copy of a version in another bucket of the same server, which it creates. A delete marker has
-// nothing to be copied. It returns [ErrTaken] if a client has a bucket of that name.
+// SetAside copies a version to another bucket of the same server, and creates that bucket. A delete
+// marker has nothing to copy. It returns [ErrTaken] if a client has a bucket with that name.
 func (c *Client) SetAside(ctx context.Context, bucket string, v Version, to string) error {
 	switch has, err := c.Settings(ctx, to); {
 	case errors.Is(err, ErrGone):
@@ -183,7 +184,7 @@ func (c *Client) SetAside(ctx context.Context, bucket string, v Version, to stri
 	case v.DeleteMarker:
 		return nil
 	case len(name) > MaxKey:
-		return failed("set aside object", bucket, v.Key, refused{minio.ErrorResponse{Message: "its key is too long for that"}})
+		return failed("set aside object", bucket, v.Key, refused{minio.ErrorResponse{Message: "its key is too long"}})
 	}
 	has, err := c.Describe(ctx, bucket, v)
 	if err != nil {

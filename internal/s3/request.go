@@ -19,19 +19,18 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
-// answerLimit is how many bytes of an answer are read: enough for the users and
-// policies of any cluster, and no more than the operator has room for.
+// answerLimit is the maximum size of an answer: enough for the users and policies of any cluster,
+// and small enough for the memory of the operator.
 const answerLimit = 16 << 20
 
-// requestLimit is how long a server may take for a question that is no listing
-// and has no content.
+// requestLimit is the timeout of a request that is no listing and has no content.
 const requestLimit = time.Minute
 
-// defaultRegion is that of a server that was given none.
+// defaultRegion is the region of a server without one in its settings.
 const defaultRegion = "us-east-1"
 
-// request asks for what minio-go has no function for, or only one that understands
-// the answer and so loses what it does not know. The path is as it is sent.
+// request sends a request for which minio-go has no function, or only one that drops fields which
+// it does not know. The path is sent unchanged.
 func (c *Client) request(ctx context.Context, method, path, query string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
@@ -52,14 +51,15 @@ func read(response *http.Response) ([]byte, error) {
 	return answer, err
 }
 
-// send sends a request, signed for the region that the server has, and returns the answer unless that is a refusal.
+// send sends a request, signed for the region of the server. An answer other than success is an
+// error.
 func (c *Client) send(ctx context.Context, method, path, query string, body []byte) (*http.Response, error) {
 	region, _ := c.region.Load().(string)
 	if region == "" {
 		region = defaultRegion
 	}
 	response, err := c.sendTo(ctx, region, method, path, query, body)
-	// A server with a region of its own says which.
+	// A server with its own region reports it.
 	if other := minio.ToErrorResponse(err).Region; err != nil && other != "" && other != region {
 		c.region.Store(other)
 		return c.sendTo(ctx, other, method, path, query, body)
@@ -91,10 +91,10 @@ func (c *Client) sendTo(ctx context.Context, region, method, path, query string,
 	return nil, refusal(response.StatusCode, answer)
 }
 
-// refusal is what the server says of why it did not do as it was asked.
+// refusal returns the server's error.
 func refusal(status int, answer []byte) error {
 	response := minio.ErrorResponse{StatusCode: status}
-	// The administrator's API answers in JSON, or in XML when it comes to credentials.
+	// The administrator's API answers in JSON, but in XML if it refuses credentials.
 	if json.Unmarshal(answer, &response) != nil && xml.Unmarshal(answer, &response) != nil || response.Code == "" {
 		response.Code, response.Message = http.StatusText(status), http.StatusText(status)
 	}

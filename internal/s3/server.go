@@ -9,39 +9,39 @@ import (
 	"strconv"
 )
 
-// admin is where the administrator's API is.
+// admin is the path of the administrator's API.
 const admin = "/minio/admin/v3"
 
-// Server is what a store says of the machines it runs on.
+// Server is what a store reports about its servers.
 type Server struct {
-	// Version is that of one of them.
+	// Version is the version of one of them.
 	Version string
-	// Deployment is the id that the store was given when it was made, and that it keeps with
-	// its data: another one is of a store with other data.
+	// Deployment is the id that the store got when it was created, and keeps with its data: a store
+	// with another id has other data.
 	Deployment string
-	// Parity is how many drives of a set hold redundancy.
+	// Parity is how many drives of a set store parity.
 	Parity int
-	// Drives are those of the store, also such as are away.
+	// Drives are all drives of the store, including unavailable ones.
 	Drives []Drive
 }
 
-// Server asks the store for its version and room.
+// Server asks the store for its version and drives.
 func (c *Client) Server(ctx context.Context) (Server, error) {
 	answer, err := c.request(ctx, http.MethodGet, admin+"/info", "", nil)
 	if err != nil {
-		return Server{}, fmt.Errorf("ask %s for its version and room: %w", c, explain(err))
+		return Server{}, fmt.Errorf("ask %s for its version and free space: %w", c, explain(err))
 	}
-	var told info
-	if err := json.Unmarshal(answer, &told); err != nil {
-		return Server{}, fmt.Errorf("read what %s says of itself: %w", c, err)
+	var body info
+	if err := json.Unmarshal(answer, &body); err != nil {
+		return Server{}, fmt.Errorf("read the version and free space of %s: %w", c, err)
 	}
-	if len(told.Servers) == 0 {
-		return Server{}, fmt.Errorf("%s names no server", c)
+	if len(body.Servers) == 0 {
+		return Server{}, fmt.Errorf("ask %s for its version and free space: the answer has no server", c)
 	}
-	return told.server(), nil
+	return body.server(), nil
 }
 
-// info is the part of the answer that is of interest.
+// info is the part of the answer that EKCO reads.
 type info struct {
 	DeploymentID string
 	Backend      struct{ StandardSCParity int }
@@ -71,20 +71,20 @@ func (i *info) server() Server {
 }
 
 func (d drive) drive(server string) Drive {
-	told := Drive{
+	one := Drive{
 		Host: host(d.Endpoint), Works: d.State == "ok", Set: [2]int{d.PoolIndex, d.SetIndex},
 		Total: d.TotalSpace, Free: d.AvailSpace,
 	}
-	if told.Host == "" {
-		told.Host = host("http://" + server)
+	if one.Host == "" {
+		one.Host = host("http://" + server)
 	}
 	if d.Major != 0 || d.Minor != 0 {
-		told.Device = fmt.Sprintf("%d:%d", d.Major, d.Minor)
+		one.Device = fmt.Sprintf("%d:%d", d.Major, d.Minor)
 	}
-	return told
+	return one
 }
 
-// host is that of a URL, empty if it has none.
+// host returns the host of a URL, empty if it has none.
 func host(endpoint string) string {
 	at, err := url.Parse(endpoint)
 	if err != nil {
@@ -93,7 +93,7 @@ func host(endpoint string) string {
 	return at.Hostname()
 }
 
-// number is a header's value as a number, 0 if it has none.
+// number returns a header's value as a number, 0 if it is none.
 func number(header http.Header, name string) int {
 	n, err := strconv.Atoi(header.Get(name))
 	if err != nil {

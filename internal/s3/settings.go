@@ -32,25 +32,25 @@ const (
 	Replication  SettingName = "replication"
 	CORS         SettingName = "cors"
 	Quota        SettingName = "quota"
-	// Region can only be read: it is the server's.
+	// Region is read-only: it belongs to the server.
 	Region SettingName = "region"
 )
 
-// SettingNames are all of them, in the order in which they can be set.
+// SettingNames returns all settings in the order in which they can be set.
 func SettingNames() []SettingName {
 	return []SettingName{Region, Versioning, ObjectLock, Policy, BucketTags, Lifecycle, Encrypting, Notification, Replication, CORS, Quota}
 }
 
-// Same reports whether two values of a setting say the same. A server writes the
-// sets in a policy in any order.
+// Same reports whether two values of a setting are equivalent. A server writes the sets in a policy
+// in any order.
 func (name SettingName) Same(one, other string) bool {
 	return reflect.DeepEqual(name.read(one), name.read(other))
 }
 
-// Mark is a short hash of a value: what is not the same has another one.
+// Mark is a short hash of a value, equal for equivalent values.
 func (name SettingName) Mark(value string) string { return mark(name.read(value)) }
 
-// read returns what a value says, in one order.
+// read returns a value with its sets in one order.
 func (name SettingName) read(value string) (document any) {
 	if name != Policy || json.Unmarshal([]byte(value), &document) != nil {
 		return value
@@ -59,8 +59,8 @@ func (name SettingName) read(value string) (document any) {
 	return document
 }
 
-// Settings are the values of what is set, as the server writes them: XML, or JSON
-// of a policy and a quota.
+// Settings are the values that are set, as the server writes them: XML, or JSON for a policy and a
+// quota.
 type Settings map[SettingName]string
 
 // VersioningEnabled is the value of [Versioning] that keeps all versions.
@@ -72,7 +72,7 @@ var resources = map[SettingName]string{
 	Encrypting: "encryption", Notification: "notification", Replication: "replication", CORS: "cors", Region: "location",
 }
 
-// unset are the codes of errors that say that there is no such setting.
+// unset are the codes of errors for a setting that is not set.
 var unset = map[string]bool{
 	"ObjectLockConfigurationNotFoundError": true, "NoSuchBucketPolicy": true, "NoSuchTagSet": true,
 	"NoSuchLifecycleConfiguration": true, "ServerSideEncryptionConfigurationNotFoundError": true,
@@ -96,12 +96,12 @@ func (c *Client) Settings(ctx context.Context, bucket string) (Settings, error) 
 		}
 	})
 	if len(errs) > 0 {
-		return nil, errs[0] // the others say the same, of other settings
+		return nil, errs[0] // the others usually have the same cause
 	}
 	return settings, nil
 }
 
-// setting returns the value of one setting, or nothing.
+// setting returns the value of one setting, or "".
 func (c *Client) setting(ctx context.Context, bucket string, name SettingName) (string, error) {
 	if name == Quota {
 		return c.quota(ctx, bucket)
@@ -119,7 +119,7 @@ func (c *Client) setting(ctx context.Context, bucket string, name SettingName) (
 	return string(bytes.TrimSpace(answer)), nil
 }
 
-// empty reports whether an XML document says nothing.
+// empty reports whether an XML document has no content.
 func empty(document []byte) bool {
 	decoder := xml.NewDecoder(bytes.NewReader(document))
 	for depth := 0; ; {
@@ -140,7 +140,7 @@ func empty(document []byte) bool {
 	}
 }
 
-// quota returns the quota of a bucket, or nothing.
+// quota returns the quota of a bucket, or "".
 func (c *Client) quota(ctx context.Context, bucket string) (string, error) {
 	answer, err := c.request(ctx, http.MethodGet, admin+"/get-bucket-quota", url.Values{"bucket": {bucket}}.Encode(), nil)
 	if unset[minio.ToErrorResponse(err).Code] {
@@ -177,7 +177,7 @@ func (c *Client) RemoveBucket(ctx context.Context, bucket string) error {
 	return nil
 }
 
-// removable are the settings that are taken away by a request of their own.
+// removable are the settings that a DELETE request removes.
 var removable = map[SettingName]bool{Policy: true, BucketTags: true, Lifecycle: true, Encrypting: true, Replication: true, CORS: true}
 
 // Set implements [Target].

@@ -9,19 +9,18 @@ import (
 	"time"
 )
 
-// connections is how many idle connections are kept: as many as a copy uses at
-// the same time, or each object would need a new one.
+// connections is how many idle connections are kept: as many as a copy uses at the same time, so
+// that not every object needs a new one.
 const connections = 64
 
-// bufferSize is that of each connection in each direction.
+// bufferSize is the size of the buffer of each connection in each direction.
 const bufferSize = 32 << 10
 
-// newTransport returns a transport whose connections fail when nothing moves on
-// them for a while. A limit of the whole request would not do: a large part may
-// take long on a slow link.
+// newTransport returns a transport whose connections fail if they transfer nothing for a while. A
+// timeout of the whole request would not work: a large part may take long on a slow link.
 //
-// It knows no proxy: a store is in the cluster, and what is sent to it (objects, users,
-// policies, secrets) is nobody else's to see.
+// It uses no proxy: the store is in the cluster, and a proxy could read what is sent to it
+// (objects, users, policies, secrets).
 func newTransport(stall time.Duration, addresses []string) *http.Transport {
 	dialer := &rotating{Dialer: net.Dialer{Timeout: 10 * time.Second}, addresses: addresses}
 	if len(addresses) > 1 {
@@ -37,7 +36,7 @@ func newTransport(stall time.Duration, addresses []string) *http.Transport {
 		},
 		MaxIdleConns:        connections,
 		MaxIdleConnsPerHost: connections,
-		// The conn's own limit would end an idle one too, but as an error.
+		// The stall timeout would also end an idle connection, but as an error.
 		IdleConnTimeout:     stall / 2,
 		TLSHandshakeTimeout: 10 * time.Second,
 		ReadBufferSize:      bufferSize,
@@ -47,25 +46,24 @@ func newTransport(stall time.Duration, addresses []string) *http.Transport {
 	}
 }
 
-// caller returns a client that follows no redirect: it would take what is sent, and whose
-// signature it has, elsewhere.
+// caller returns a client that follows no redirect, which would send a signed request to another
+// server.
 func (c *Client) caller() *http.Client {
 	return &http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// otherTimeout is how long one of several addresses may take to answer.
+// otherTimeout is the timeout of a connection if there are several addresses.
 const otherTimeout = 3 * time.Second
 
-// rotating connects to the first of several addresses that answers, from the one that did
-// last on. All are of one store.
+// rotating connects to the first of several addresses of a store that answers, starting with the
+// last one that did.
 type rotating struct {
 	net.Dialer
 	addresses []string
 	last      atomic.Int64
 }
 
-// DialContext connects to the address that is asked for only where it is not one of
-// several.
+// DialContext uses the given address only if there are no others.
 func (d *rotating) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if len(d.addresses) < 2 || address != d.addresses[0] {
 		return d.Dialer.DialContext(ctx, network, address)
@@ -86,13 +84,13 @@ func (d *rotating) DialContext(ctx context.Context, network, address string) (ne
 	return nil, errors.Join(errs...)
 }
 
-// movingConn is a connection on which each read and write has a time limit.
+// movingConn is a connection with a timeout for each read and write.
 type movingConn struct {
 	net.Conn
 	stall time.Duration
 }
 
-// Read waits for bytes no longer than the limit.
+// Read waits for bytes no longer than the timeout.
 func (c *movingConn) Read(into []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.stall)); err != nil {
 		return 0, err
@@ -100,7 +98,7 @@ func (c *movingConn) Read(into []byte) (int, error) {
 	return c.Conn.Read(into)
 }
 
-// Write waits for room no longer than the limit.
+// Write waits no longer than the timeout.
 func (c *movingConn) Write(content []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
 		return 0, err

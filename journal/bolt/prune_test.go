@@ -102,11 +102,8 @@ func TestAnExportOfTheSameRangeHasANameOfItsOwn(t *testing.T) {
 	defer bolttest.MustClose(t, store)
 	bolttest.MustAppend(t, store, bolttest.ObservedMany("a", 200)...)
 	for n := range 3 {
-		name, err := store.exportName(2, 9)
+		name, err := store.exportRange(t.Context(), 2, 9)
 		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		found, err := store.aside(files.ExportBase(path), exportEnds, 2, 1, 3)

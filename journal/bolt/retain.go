@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -204,28 +203,11 @@ func (s *Store) exportRange(ctx context.Context, first, last uint64) (string, er
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("export events %d to %d: %w", first, last, err), os.Remove(fresh))
 	}
-	name, err := s.exportName(first, last)
+	name, err := files.FreeName(fmt.Sprintf("%s-%d-%d", files.ExportBase(s.path), first, last), ".", files.ExportEnding)
 	if err != nil {
 		return "", err
 	}
 	return name, files.Replace(fresh, name)
-}
-
-// exportName never returns the name of an existing export.
-func (s *Store) exportName(first, last uint64) (string, error) {
-	for n := 1; ; n++ {
-		name := fmt.Sprintf("%s-%d-%d%s", files.ExportBase(s.path), first, last, files.ExportEnding)
-		if n > 1 {
-			name = fmt.Sprintf("%s-%d-%d.%d%s", files.ExportBase(s.path), first, last, n, files.ExportEnding)
-		}
-		_, err := os.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 }
 
 // delete removes the pieces, some blocks per transaction, and records the gaps.

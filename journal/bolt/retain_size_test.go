@@ -104,3 +104,23 @@ func TestTheSizeLimitTakesNothingByWhichOtherEventsAreUnderstood(t *testing.T) {
 		t.Errorf("left are %d events, want the %d", len(left), len(kept))
 	}
 }
+
+func TestFreePagesAreCountedHoweverTheJournalIsOpen(t *testing.T) {
+	path := bolttest.NewPath(t)
+	store, now := agedJournal(t, path)
+	if _, err := store.Retain(t.Context(), RetainOptions{Before: now.Add(-12 * time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	after, err := store.Stat(t.Context())
+	if err != nil || after.FreeBytes == 0 {
+		t.Fatalf("after retention: %+v, %v", after, err)
+	}
+	bolttest.MustClose(t, store)
+	for _, readOnly := range []bool{true, false} {
+		store := mustOpen(t, path, Options{ReadOnly: readOnly})
+		if stat, err := store.Stat(t.Context()); err != nil || stat != after {
+			t.Errorf("opened again, read-only %t: %+v, %v, want %+v", readOnly, stat, err, after)
+		}
+		bolttest.MustClose(t, store)
+	}
+}

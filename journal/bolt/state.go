@@ -9,7 +9,6 @@ import (
 
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/bolt/internal/layout"
-	"github.com/replicatedhq/ekco/journal/bolt/rescue"
 )
 
 // SaveSnapshot implements [journal.Store].
@@ -112,10 +111,12 @@ func fillStat(tx *bbolt.Tx, stat *journal.Stat) error {
 
 // fillSize sets the size of the file and how much of it is free.
 func fillSize(tx *bbolt.Tx, stat *journal.Stat) error {
-	size, free, err := rescue.Space(stat.Path)
+	size, err := fileSize(stat.Path)
 	if err != nil {
 		return err
 	}
+	pages, db := tx.DB().Stats(), tx.DB().Info()
+	free := int64(pages.FreePageN+pages.PendingPageN) * int64(db.PageSize)
 	stat.Bytes, stat.FreeBytes = size, free+max(0, size-tx.Size())
 	return nil
 }

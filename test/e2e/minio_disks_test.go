@@ -61,10 +61,10 @@ func migrationWithFullDisks(m *minioCluster) {
 	m.k.breakDown()
 	m.o.waitMinio("ha-minio is healthy")
 	full(m.k.targets...)
-	action := m.waitHeld("MinioRoom", "the highly available MinIO has room for 0 bytes")
+	action := m.waitHeld("MinioRoom", "ha-minio has room for 0 bytes")
 	failed := len(m.failures("copy"))
 	m.o.mustEkco("retry", action, "--force", "--reason", "the disks grow")
-	m.waitFailed("copy", failed+1, "no room")
+	m.waitFailed("copy", failed+1, "no free space")
 	if leads := m.leads(); leads != leadsToSingle {
 		m.t.Errorf("with the highly available MinIO full, Service minio selects %s", leads)
 	}

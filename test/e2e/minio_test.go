@@ -390,7 +390,7 @@ func growAndServiceRepaired(m *minioCluster) {
 	m.installEKCO(nil)
 	o := m.o
 	o.startReady()
-	o.waitMinio("Single", "Service minio selects minio; 0 of 0 replicas run, and it should have 6", "Deployment minio, the single one, is there")
+	o.waitMinio("Single", "Service minio selects minio; 0 of 0 replicas run, and it should have 6", "standalone MinIO (Deployment minio) exists")
 
 	began := time.Now()
 	c.node("add", "worker-3", "--role", "worker")

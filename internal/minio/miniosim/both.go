@@ -12,31 +12,32 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3/s3sim"
 )
 
-// Both is an installation with what both MinIOs store: the single one has a pod, which
-// Kubernetes replaces, and each answers while it runs. Make it with [InstallBoth].
+// Both simulates an installation with the data of both MinIOs. Kubernetes replaces the pod of
+// standalone MinIO, and each MinIO answers while it runs. Create it with [InstallBoth].
 type Both struct {
 	*MinIO
-	// Source is what the single one stores, Target what the highly available one does.
+	// Source is the store of standalone MinIO, Target that of the highly available MinIO.
 	Source, Target *s3sim.Store
-	// Refused are the names of what of users and policies the target does not accept.
+	// Refused are the names of users and policies that the target does not accept.
 	Refused []string
-	// Releases are the versions of the servers, by side; without one they are of one day.
+	// Releases are the versions of the servers, by side; the default is the same for both.
 	Releases map[string]string
 
 	mu sync.Mutex
-	// pod is the name of the single one's pod, empty if there is none; pods counts them.
+	// pod is the name of the pod of standalone MinIO, empty if there is none; pods counts them.
 	pod  string
 	pods int
-	// stuck has no pod start any more, hangs none end; rerolled has each be of another
+	// With stuck set no pod starts, with hangs none ends, and with rerolled each has another
 	// controller.
 	stuck, hangs, rerolled bool
-	// id and targetID are those of both stores, moved is what the next pod of the single one finds instead of its own.
+	// id and targetID are the deployment ids of the stores. moved is the store that the next pod of
+	// standalone MinIO finds instead of its own.
 	id, targetID string
 	moved        *s3sim.Store
-	// loading is how long a pod that starts has no users, loaded when the last one has.
+	// loading is how long a new pod has no users, loaded when the last pod has them.
 	loading time.Duration
 	loaded  time.Time
-	// full is set when the target has no room, free how much it says it has.
+	// full is set when the target has no free space, free is the free space that it reports.
 	full bool
 	free uint64
 	// denied are the sides that do not accept the credentials.
@@ -52,10 +53,10 @@ const (
 
 var credentials = minio.Credentials{AccessKey: "kurl", SecretKey: "s3cr3t-of-both"}
 
-// Controller is the name of the ReplicaSet of the single one's pods.
+// Controller is the name of the ReplicaSet of the pods of standalone MinIO.
 const Controller = "minio-5d9c"
 
-// InstallBoth installs both as kURL does, the single one with a claim, on those nodes.
+// InstallBoth installs both as kURL does, standalone MinIO with a claim, on those nodes.
 func InstallBoth(objects *kubesim.Objects, nodes ...string) *Both {
 	b := &Both{
 		MinIO: Install(objects, nodes...), Source: s3sim.New(), Target: s3sim.New(),
@@ -69,11 +70,11 @@ func InstallBoth(objects *kubesim.Objects, nodes ...string) *Both {
 	return b
 }
 
-// Secrets are texts that must never be seen anywhere.
+// Secrets are texts that must not appear anywhere.
 func Secrets() []string { return []string{credentials.SecretKey, userSecret} }
 
-// ReconcileBothAfter has Kubernetes react to each change after that time, and with the
-// single one's pod after less.
+// ReconcileBothAfter makes Kubernetes react to each change after that time, and to the pod of
+// standalone MinIO after the second one.
 func (b *Both) ReconcileBothAfter(span, single time.Duration) {
 	b.AfterEffect = func(string) {
 		time.AfterFunc(single, b.ReconcileSingle)
@@ -81,9 +82,8 @@ func (b *Both) ReconcileBothAfter(span, single time.Duration) {
 	}
 }
 
-// ReconcileSingle is what Kubernetes does with the single one: a pod that was asked to end
-// does, another one starts in its place as long as there is the Deployment, and a claim
-// goes that nobody uses any more.
+// ReconcileSingle does what Kubernetes does with standalone MinIO: a pod that was asked to end
+// ends, another one replaces it if the Deployment exists, and an unused claim is removed.
 func (b *Both) ReconcileSingle() {
 	b.reconciling.Lock()
 	defer b.reconciling.Unlock()
@@ -127,7 +127,7 @@ func (b *Both) startSingle() {
 	b.Put(minio.SinglePodRef(Namespace, name), singlePod(set, uid, ip))
 }
 
-// replicaSet makes sure of the ReplicaSet of that name.
+// replicaSet creates the ReplicaSet with that name if it does not exist.
 func (b *Both) replicaSet(name string) (set, uid string) {
 	ref := minio.ReplicaSetRef(Namespace, name)
 	if b.Object(ref) == nil {
@@ -137,14 +137,14 @@ func (b *Both) replicaSet(name string) (set, uid string) {
 	return name, b.Object(ref)["metadata"].(map[string]any)["uid"].(string)
 }
 
-// singlePod is a pod with the label of the single one.
+// singlePod is a pod with the label of standalone MinIO.
 func singlePod(set, uid, ip string) string {
 	return fmt.Sprintf(`{"metadata":{"labels":{"app":"minio"},"ownerReferences":[{"kind":"ReplicaSet","name":%q,"uid":%q,"controller":true}]},
 		"spec":{"nodeName":"a","containers":%s,"volumes":%s},"status":{"phase":"Running","podIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, set, uid, driveMounts, driveVolumes, ip)
 }
 
-// Crowd adds a pod with the label of the single one that is not of its Deployment, or takes
-// it away.
+// Crowd adds a pod with the label of standalone MinIO that does not belong to its Deployment, or
+// removes it.
 func (b *Both) Crowd(crowded bool) {
 	ref := minio.SinglePodRef(Namespace, "minio-by-hand")
 	if b.Remove(ref); crowded {
@@ -152,8 +152,8 @@ func (b *Both) Crowd(crowded bool) {
 	}
 }
 
-// KillSingle has the single one's pod vanish, as when its node is purged; another one
-// starts after a while, unless none can.
+// KillSingle removes the pod of standalone MinIO, as when its node is purged. Another one starts
+// after a while, unless none can.
 func (b *Both) KillSingle() {
 	name := b.podName()
 	b.Remove(minio.SinglePodRef(Namespace, name))
@@ -161,36 +161,36 @@ func (b *Both) KillSingle() {
 	time.AfterFunc(5*time.Second, b.ReconcileSingle)
 }
 
-// Move has the next pod of the single one find another store, as where its volume was made
-// anew, or is on another node.
+// Move makes the next pod of standalone MinIO find another store, as when its volume is new or on
+// another node.
 func (b *Both) Move(store *s3sim.Store) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.moved = store
 }
 
-// EmptyTarget gives the highly available one new volumes.
+// EmptyTarget gives the highly available MinIO new volumes.
 func (b *Both) EmptyTarget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.Target, b.targetID = s3sim.New(), "target-2"
 }
 
-// LoadUsersIn has each pod of the single one that starts know its users only after that time.
+// LoadUsersIn makes each new pod of standalone MinIO load its users after that time.
 func (b *Both) LoadUsersIn(span time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.loading = span
 }
 
-// source returns what the single one stores now.
+// source returns the current store of standalone MinIO.
 func (b *Both) source() *s3sim.Store {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.Source
 }
 
-// Stick has no pod of the single one start any more, or start again.
+// Stick prevents pods of standalone MinIO from starting, or allows it again.
 func (b *Both) Stick(stuck bool) {
 	b.mu.Lock()
 	b.stuck = stuck
@@ -200,7 +200,7 @@ func (b *Both) Stick(stuck bool) {
 	}
 }
 
-// Hang has no pod of the single one end any more, or end again.
+// Hang prevents pods of standalone MinIO from ending, or allows it again.
 func (b *Both) Hang(hangs bool) {
 	b.mu.Lock()
 	b.hangs = hangs
@@ -210,29 +210,28 @@ func (b *Both) Hang(hangs bool) {
 	}
 }
 
-// Reroll has each pod that starts be of another controller than the one before, as when the
-// Deployment is changed all the time.
+// Reroll gives each new pod another controller, as when the Deployment changes all the time.
 func (b *Both) Reroll(rerolled bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rerolled = rerolled
 }
 
-// Fill leaves the target so much room; with none it stores nothing more.
+// Fill sets the free space of the target. With 0 it stores nothing more.
 func (b *Both) Fill(free uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free, b.full = free, free == 0
 }
 
-// Deny has a side not accept the credentials any more, or accept them again.
+// Deny makes a side refuse the credentials, or accept them again.
 func (b *Both) Deny(side string, denies bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.denied[side] = denies
 }
 
-// SinglePods returns the names of the single one's pods.
+// SinglePods returns the names of the pods of standalone MinIO.
 func (b *Both) SinglePods() []string { return []string{b.podName()} }
 
 func (b *Both) isHanging() bool {
@@ -253,7 +252,7 @@ func (b *Both) setPod(name string) {
 	b.pod = name
 }
 
-// singleAt reports whether the single one's pod answers at that host.
+// singleAt reports whether the pod of standalone MinIO answers at that host.
 func (b *Both) singleAt(host string) bool {
 	name := b.podName()
 	if name == "" {
@@ -266,7 +265,7 @@ func (b *Both) singleAt(host string) bool {
 	return answers
 }
 
-// quorum reports whether the highly available one can write.
+// quorum reports whether the highly available MinIO can write.
 func (b *Both) quorum() bool {
 	running := b.running()
 	b.MinIO.mu.Lock()
@@ -280,7 +279,7 @@ func (b *Both) quorum() bool {
 	return online >= 4
 }
 
-// ServiceLeads returns the label that the Service selects by, empty if there is none.
+// ServiceLeads returns the label that the Service selects, or "".
 func (b *Both) ServiceLeads() string {
 	object := b.Object(minio.ServiceRef(Namespace))
 	if object == nil {
@@ -290,7 +289,7 @@ func (b *Both) ServiceLeads() string {
 	return app
 }
 
-// Cordon has nothing more start on a node, or start again.
+// Cordon cordons a node, or uncordons it.
 func (b *Both) Cordon(node string, cordoned bool) {
 	b.Edit(minio.NodeRef(node), func(object map[string]any) { object["spec"] = map[string]any{"unschedulable": cordoned} })
 }

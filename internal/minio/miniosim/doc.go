@@ -1,3 +1,3 @@
-// Package miniosim is a simulated MinIO: simulated objects of the Kubernetes API, what
-// Kubernetes makes of them, and what MinIO's servers say of their health.
+// Package miniosim simulates MinIO: the objects in Kubernetes, what the controllers of Kubernetes
+// do with them, and the health that the servers report.
 package miniosim

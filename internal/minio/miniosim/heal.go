@@ -13,28 +13,28 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// drives is what the drives of the replicas have of the objects that are stored, all in one
-// bucket, and the passes that servers make over them.
+// drives is what the drives of the replicas have of the stored objects, all in one bucket, and the
+// scans of the servers.
 type drives struct {
-	// objects are the keys of all, lacks those that a replica's drive has no part of.
+	// objects are all keys, lacks the keys of which a replica's drive has no part.
 	objects []string
 	lacks   map[string][]string
-	// forever are keys of which no pass can restore a part.
+	// forever are keys whose missing parts no scan can restore.
 	forever []string
-	// early is how many objects are left out where a new drive is filled.
+	// early is how many objects are left out when a new drive is filled.
 	early int
-	// passes are those that servers make or have made, by replica; begun counts them all.
+	// passes are current and ended scans, by replica; begun counts them all.
 	passes map[string]*healing
 	begun  int
-	// cut is how many objects a pass finds, unless it is 0, lost how many answers get lost.
+	// cut is how many objects a scan finds, 0 for all. lost is how many answers get lost.
 	cut, lost int
-	// denied: the credentials are not accepted.
+	// denied is set when the credentials are not accepted.
 	denied bool
-	// beforeAsk is called each time that a pass is asked about.
+	// beforeAsk is called before each question about a scan.
 	beforeAsk func()
 }
 
-// healing is a pass.
+// healing is a scan.
 type healing struct {
 	token string
 	left  []s3.HealItem
@@ -42,7 +42,7 @@ type healing struct {
 	ended bool
 }
 
-// Bucket is the one that the objects are in.
+// Bucket is the bucket of the objects.
 const Bucket = "data"
 
 // newDrives returns drives with a few objects.
@@ -67,7 +67,7 @@ type healer struct {
 	with minio.Credentials
 }
 
-// reached has something be done by a server that answers.
+// reached calls do if the server answers.
 func (h healer) reached(do func() error) error {
 	running := h.m.running()
 	h.m.mu.Lock()
@@ -147,7 +147,7 @@ func (h healer) BeginHeal(context.Context) (begun s3.HealBegun, err error) {
 	return begun, err
 }
 
-// atOnce is how many items are looked at between two questions.
+// atOnce is how many items are scanned between two questions.
 const atOnce = 5
 
 func (h healer) HealNews(_ context.Context, token string) (news s3.HealNews, err error) {
@@ -182,7 +182,7 @@ func (h healer) HealNews(_ context.Context, token string) (news s3.HealNews, err
 
 func (healer) Close() {}
 
-// restore has all drives have their part of an object, unless that cannot be.
+// restore gives all drives their part of an object, if that is possible.
 func (d *drives) restore(item s3.HealItem) (before, after []s3.DriveState) {
 	before, after = slices.Clone(item.Before), slices.Clone(item.Before)
 	for i, drive := range before {
@@ -206,46 +206,46 @@ func (m *MinIO) askedAbout() func() {
 	return m.drives.beforeAsk
 }
 
-// with changes what the drives have.
+// with changes the drives.
 func (m *MinIO) with(change func(d *drives)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	change(&m.drives)
 }
 
-// Lacks returns how many objects a replica's drive has no part of.
+// Lacks returns of how many objects a replica's drive has no part.
 func (m *MinIO) Lacks(i int) (n int) {
 	m.with(func(d *drives) { n = len(d.lacks[minio.PodRef(Namespace, i).Name]) })
 	return n
 }
 
-// LosePart has a replica's drive have no part of so many objects any more.
+// LosePart removes the parts of so many objects from a replica's drive.
 func (m *MinIO) LosePart(i, objects int) {
 	m.with(func(d *drives) { d.lacks[minio.PodRef(Namespace, i).Name] = slices.Clone(d.objects[:objects]) })
 }
 
-// FillEarly has servers say that a new drive is filled while it has no part of so many
-// objects.
+// FillEarly makes servers report a new drive as filled while it has no part of so many objects.
 func (m *MinIO) FillEarly(objects int) { m.with(func(d *drives) { d.early = objects }) }
 
-// Spoil has no pass restore a part of so many objects.
+// Spoil prevents scans from restoring parts of so many objects.
 func (m *MinIO) Spoil(objects int) {
 	m.with(func(d *drives) { d.forever = slices.Clone(d.objects[:objects]) })
 }
 
-// CutPasses has passes find so many objects, and say that these are all; 0 is all.
+// CutPasses makes scans find so many objects and report that these are all; 0 is all.
 func (m *MinIO) CutPasses(objects int) { m.with(func(d *drives) { d.cut = objects }) }
 
-// LoseAnswers has so many answers about a pass be lost.
+// LoseAnswers loses so many answers about a scan.
 func (m *MinIO) LoseAnswers(n int) { m.with(func(d *drives) { d.lost = n }) }
 
-// DenyHealer has no server accept the credentials for passes any more, or accept them again.
+// DenyHealer makes all servers refuse the credentials for scans, or accept them again.
 func (m *MinIO) DenyHealer(denies bool) { m.with(func(d *drives) { d.denied = denies }) }
 
-// ForgetPasses has all servers forget their passes, as with a restart.
+// ForgetPasses makes all servers forget their scans, as a restart does.
 func (m *MinIO) ForgetPasses() { m.with(func(d *drives) { clear(d.passes) }) }
 
-// StopPasses has somebody stop all passes: they have ended, and are forgotten after a while.
+// StopPasses stops all scans as another client can: they have ended, and are forgotten after a
+// while.
 func (m *MinIO) StopPasses() {
 	m.with(func(d *drives) {
 		for _, pass := range d.passes {
@@ -255,11 +255,11 @@ func (m *MinIO) StopPasses() {
 	time.AfterFunc(time.Second, m.ForgetPasses)
 }
 
-// BusyWithPasses has all servers make a pass that another client began, or end that.
+// BusyWithPasses makes all servers scan for another client, or ends that.
 func (m *MinIO) BusyWithPasses(busy bool) {
 	m.with(func(d *drives) {
 		clear(d.passes)
-		for i := range most {
+		for i := range maxReplicas {
 			if busy {
 				d.passes[minio.PodRef(Namespace, i).Name] = &healing{token: "another's"}
 			}
@@ -267,17 +267,17 @@ func (m *MinIO) BusyWithPasses(busy bool) {
 	})
 }
 
-// Passes returns how many passes were begun.
+// Passes returns how many scans were started.
 func (m *MinIO) Passes() (n int) {
 	m.with(func(d *drives) { n = d.begun })
 	return n
 }
 
-// Passers returns the replicas whose servers make a pass or have made one.
+// Passers returns the replicas whose servers scan or have scanned.
 func (m *MinIO) Passers() (passers []string) {
 	m.with(func(d *drives) { passers = slices.Sorted(maps.Keys(d.passes)) })
 	return passers
 }
 
-// BeforeAsk is called each time that a pass is asked about.
+// BeforeAsk sets what is called before each question about a scan.
 func (m *MinIO) BeforeAsk(do func()) { m.with(func(d *drives) { d.beforeAsk = do }) }

@@ -16,24 +16,24 @@ import (
 	"github.com/replicatedhq/ekco/internal/minio"
 )
 
-// Namespace is where it is installed.
+// Namespace is the namespace of MinIO.
 const Namespace = "minio"
 
-// MinIO is the simulation. Make it with [Install].
+// MinIO is the simulation. Create it with [Install].
 type MinIO struct {
 	*kubesim.Objects
-	// UID is that of the StatefulSet.
+	// UID is the UID of the StatefulSet.
 	UID string
 
-	// reconciling serialises what Kubernetes does, as its controllers do for one object.
+	// reconciling serializes the controllers of Kubernetes.
 	reconciling sync.Mutex
 
 	mu sync.Mutex
-	// nodes are those that pods can start on.
+	// nodes are the nodes on which pods can start.
 	nodes []string
 	// silent are the pods that run and do not answer, by name.
 	silent map[string]bool
-	// healing are the replicas whose drives are being healed, each new one for healsFor.
+	// healing are the replicas whose drives are being restored, each new one for healsFor.
 	healing  []string
 	healsFor time.Duration
 	// lost are the nodes whose pods do not end.
@@ -48,11 +48,10 @@ type MinIO struct {
 
 var _ minio.Servers = (*MinIO)(nil)
 
-// singleDeployment is kURL's, as far as EKCO reads it.
+// singleDeployment is what EKCO reads of kURL's Deployment.
 const singleDeployment = `{"spec":{"replicas":1,"template":{"spec":{"volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"minio-pv-claim"}}]}}}}`
 
-// Install installs MinIO as kURL does, the highly available one without replicas, on those
-// nodes.
+// Install installs MinIO as kURL does, the highly available MinIO without replicas, on those nodes.
 func Install(objects *kubesim.Objects, nodes ...string) *MinIO {
 	m := &MinIO{Objects: objects, nodes: nodes, silent: map[string]bool{}, lost: map[string]bool{}, asked: map[minio.Question]int{}, drives: newDrives(), nested: nested{}}
 	objects.Holds = func(ref kube.Ref) bool { return ref.Resource == "pods" || ref.Resource == "persistentvolumeclaims" }
@@ -64,26 +63,26 @@ func Install(objects *kubesim.Objects, nodes ...string) *MinIO {
 	return m
 }
 
-// Point has the Service lead where the selector says.
+// Point sets the selector of the Service.
 func (m *MinIO) Point(selector string) {
 	m.Remove(minio.ServiceRef(Namespace))
 	m.Put(minio.ServiceRef(Namespace), `{"spec":{"clusterIP":"10.96.0.9","selector":`+selector+`}}`)
 }
 
-// Client returns a client of it.
+// Client returns a client of the simulation.
 func (m *MinIO) Client(objects kube.Objects) *minio.Client {
 	return minio.NewClient(objects, m, Namespace)
 }
 
-// Pod is a replica as Kubernetes has it.
+// Pod is a replica in Kubernetes.
 type Pod struct {
-	// Node is empty for one that waits.
+	// Node is empty for a pending pod.
 	Node string
-	// Message is the scheduler's about one that waits.
+	// Message is why the scheduler has no node for a pending pod.
 	Message string
 }
 
-// Run puts a replica's pod in the place of the one that there was, and returns its UID.
+// Run replaces the pod of a replica, and returns its UID.
 func (m *MinIO) Run(i int, pod Pod) string {
 	ref := minio.PodRef(Namespace, i)
 	status := map[string]any{"phase": "Running", "podIP": ref.Name, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
@@ -104,15 +103,15 @@ func (m *MinIO) Run(i int, pod Pod) string {
 	return m.Put(ref, string(content))
 }
 
-// HealFor has each replica that gets a new volume restore its data for that time.
+// HealFor sets how long a replica with a new volume restores its data.
 func (m *MinIO) HealFor(span time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.healsFor = span
 }
 
-// Lose has a node not answer any more: pods on it do not answer, nor end, and no volume on it
-// can be used.
+// Lose makes a node stop answering: its pods neither answer nor end, and its volumes cannot be
+// used.
 func (m *MinIO) Lose(node string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +126,7 @@ func (m *MinIO) Join(node string) {
 	m.nodes = append(slices.Clone(m.nodes), node)
 }
 
-// Spread returns on which node each replica runs, by order.
+// Spread returns the nodes of the running replicas, in order.
 func (m *MinIO) Spread() (spread []string) {
 	running := m.running()
 	for _, name := range slices.Sorted(maps.Keys(running)) {
@@ -136,9 +135,9 @@ func (m *MinIO) Spread() (spread []string) {
 	return spread
 }
 
-// Reconcile is what Kubernetes does: pods that were asked to end do, and so do claims that
-// nobody uses any more; pods that are missing start, each where its volume is, or on the
-// node that has the fewest; and the StatefulSet says how many are ready.
+// Reconcile does what Kubernetes does: pods that were asked to end do so, unused claims are
+// removed, missing pods start on the node of their volume, or else on the node with the fewest, and
+// the StatefulSet reports how many are ready.
 func (m *MinIO) Reconcile() {
 	m.reconciling.Lock()
 	defer m.reconciling.Unlock()
@@ -147,7 +146,7 @@ func (m *MinIO) Reconcile() {
 		return
 	}
 	replicas := int(set["spec"].(map[string]any)["replicas"].(float64))
-	for i := range most {
+	for i := range maxReplicas {
 		m.end(i)
 		if i < replicas && m.Object(minio.PodRef(Namespace, i)) == nil {
 			m.start(i, replicas)
@@ -161,12 +160,12 @@ func (m *MinIO) Reconcile() {
 	})
 }
 
-// ReconcileAfter has Kubernetes react to each change after that time.
+// ReconcileAfter makes Kubernetes react to each change after that time.
 func (m *MinIO) ReconcileAfter(span time.Duration) {
 	m.AfterEffect = func(string) { time.AfterFunc(span, m.Reconcile) }
 }
 
-// end lets a pod and a claim go that were asked to.
+// end removes a pod and a claim that were asked to end.
 func (m *MinIO) end(i int) {
 	ref := minio.PodRef(Namespace, i)
 	claim := minio.ClaimRef(Namespace, ref.Name)
@@ -188,7 +187,7 @@ func (m *MinIO) isLost(node string) bool {
 	return m.lost[node]
 }
 
-// start starts a pod, which without a volume gets a new one.
+// start starts a pod, and creates its volume if it has none.
 func (m *MinIO) start(i, replicas int) {
 	if claim := m.Object(minio.ClaimRef(Namespace, minio.PodRef(Namespace, i).Name)); claim != nil {
 		node := claim["spec"].(map[string]any)["volumeName"].(string)
@@ -203,7 +202,7 @@ func (m *MinIO) start(i, replicas int) {
 		m.Run(i, Pod{Node: node})
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		delete(m.nested, minio.PodRef(Namespace, i).Name) // which nobody restores
+		delete(m.nested, minio.PodRef(Namespace, i).Name) // MinIO does not restore these
 		if m.healsFor > 0 {
 			m.drives.lacks[minio.PodRef(Namespace, i).Name] = slices.Clone(m.drives.objects)
 			time.AfterFunc(noticesAfter, func() { m.heals(minio.PodRef(Namespace, i).Name) })
@@ -211,8 +210,8 @@ func (m *MinIO) start(i, replicas int) {
 	}
 }
 
-// noticesAfter is how long a server takes to notice that its drive is new. Until then the
-// drive is none, and nobody calls it one that is healed.
+// noticesAfter is how long a server takes to notice that its drive is new. Until then no server
+// reports that the drive is being restored.
 const noticesAfter = 10 * time.Second
 
 // heals restores the data of a replica's new volume.
@@ -247,13 +246,13 @@ func (m *MinIO) emptiest(replicas int) (best string) {
 	return best
 }
 
-// most is how many replicas there may be.
-const most = 8
+// maxReplicas is the maximum number of replicas.
+const maxReplicas = 8
 
-// running returns the nodes of the replicas that run, by name.
+// running returns the nodes of the running replicas, by name.
 func (m *MinIO) running() map[string]string {
 	running := map[string]string{}
-	for i := range most {
+	for i := range maxReplicas {
 		node := ""
 		m.Look(minio.PodRef(Namespace, i), func(pod map[string]any) {
 			if pod != nil && pod["status"].(map[string]any)["phase"] == "Running" && !ends(pod) {
@@ -267,14 +266,14 @@ func (m *MinIO) running() map[string]string {
 	return running
 }
 
-// Silence has a replica not answer any more, or answer again.
+// Silence makes a replica stop answering, or answer again.
 func (m *MinIO) Silence(i int, silent bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.silent[minio.PodRef(Namespace, i).Name] = silent
 }
 
-// Heal says of which replicas the drives are being healed.
+// Heal sets the replicas whose drives are being restored.
 func (m *MinIO) Heal(replicas ...int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -293,9 +292,9 @@ func (m *MinIO) Asked(question minio.Question) int {
 
 var errNoServer = errors.New("connection refused")
 
-// Health implements [minio.Servers]: four of six drives are a quorum. What is healed a server
-// says only when it is asked about maintenance, and of the others only; it does not want to be
-// spared then.
+// Health implements [minio.Servers]: a quorum is four of six drives. A server reports that drives
+// are being restored only when it is asked about maintenance, and only of other servers; then it
+// answers no.
 func (m *MinIO) Health(_ context.Context, address string, question minio.Question) (minio.Answer, error) {
 	running := m.running()
 	m.mu.Lock()

@@ -17,12 +17,12 @@ var (
 	driveVolumes = json.RawMessage(`[{"name":"data","persistentVolumeClaim":{"claimName":"data"}}]`)
 )
 
-// nested are the objects below others on the drives of replicas, by the name of the pod, and of the
-// single MinIO, by "". Nothing but a look at the drives shows them.
+// nested are the objects below others on the drives of replicas, by the name of the pod, and of
+// standalone MinIO, by "". Only a search of the drives finds them.
 type nested map[string][]minio.Nested
 
-// Nest puts an object below another one on all drives of the highly available MinIO, or of the
-// single one.
+// Nest puts an object below another one on all drives of the highly available MinIO, or of
+// standalone MinIO.
 func (m *MinIO) Nest(single bool, one minio.Nested) {
 	drives := []string{""}
 	if !single {
@@ -47,21 +47,21 @@ func (m *MinIO) Unnest(one minio.Nested) {
 	}
 }
 
-// Forget has the drive of a replica lack what is below others, as if it had been restored.
+// Forget removes the objects below others from the drive of a replica, as if it had been restored.
 func (m *MinIO) Forget(i int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.nested, minio.PodRef(Namespace, i).Name)
 }
 
-// HideDrives has no program run in any pod, or again.
+// HideDrives makes programs in pods fail, or work again.
 func (m *MinIO) HideDrives(hidden bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hidden = hidden
 }
 
-// Exec implements [minio.Servers]: a look at a drive.
+// Exec implements [minio.Servers]: it searches a drive.
 func (m *MinIO) Exec(_ context.Context, pod podexec.Pod, _ []string) (stdout, stderr []byte, exitCode int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

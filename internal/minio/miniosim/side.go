@@ -19,12 +19,12 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3/s3sim"
 )
 
-// Network is how one process reaches both stores.
+// Network connects one process to both stores.
 type Network struct {
 	*Both
-	// Alive returns an error once the process is dead; nil for one that lives on.
+	// Alive returns an error once the process is dead. Nil is a process that lives on.
 	Alive func() error
-	// Around is put around each change; nil for nothing.
+	// Around is called around each change, if set.
 	Around func(what string, do func() error) error
 }
 
@@ -43,7 +43,7 @@ func (n Network) Store(addresses []string, with minio.Credentials) (minio.Store,
 	return one, nil
 }
 
-// side is a store as a client reaches it.
+// side is a store with its network.
 type side struct {
 	*s3sim.Store
 	net        Network
@@ -51,7 +51,7 @@ type side struct {
 	with       minio.Credentials
 }
 
-// reach says why the store does not answer.
+// reach returns why the store does not answer.
 func (s *side) reach() error {
 	if s.net.Alive != nil {
 		if err := s.net.Alive(); err != nil {
@@ -105,7 +105,7 @@ func (s *side) Versions(ctx context.Context, bucket, after string) iter.Seq2[s3.
 				return
 			}
 		}
-		// A list that ends because the store went away is no list.
+		// A list is incomplete if the store went away during it.
 		if err := s.reach(); err != nil {
 			yield(s3.Version{}, err)
 		}
@@ -188,7 +188,7 @@ func (s *side) Echo(ctx context.Context, bucket, key string) error {
 	return s.Store.Echo(ctx, bucket, key)
 }
 
-// Hear implements [minio.Store], until the store cannot be reached any more.
+// Hear implements [minio.Store]. It ends when the store cannot be reached.
 func (s *side) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -262,17 +262,17 @@ func (b *Both) SameIAM() bool {
 	return len(b.iam[SourceSide].Differences(b.iam[TargetSide])) == 0
 }
 
-// AddUser adds a user to the single one.
+// AddUser sets the users of standalone MinIO.
 func (b *Both) AddUser(names ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.iam[SourceSide] = newIAM(names...)
 }
 
-// Disabled at the end of a user's name has him be disabled.
+// Disabled at the end of a name makes a disabled user.
 const Disabled = " (disabled)"
 
-// userSecret is what every user has.
+// userSecret is the secret of every user.
 const userSecret = "s3cr3t-of-a-user"
 
 // newIAM returns these users as a server exports them.

@@ -14,16 +14,16 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3/s3sim"
 )
 
-// Writer is an application that writes, overwrites and deletes objects all the time,
-// through the Service, on a connection that lives as long as what it leads to, wherever the
-// Service leads meanwhile. It keeps what was acknowledged.
+// Writer is an application that writes, overwrites and deletes objects all the time, through the
+// Service. Its connection lives as long as the server it is connected to, whatever the Service
+// selects by then. It records what was acknowledged.
 type Writer struct {
 	both   *Both
 	bucket string
-	// has is what must be there in the end.
+	// has is what must exist in the end.
 	has map[string]string
-	// to is the pod of the single one that it is connected to, "ha" for the other, empty
-	// for none.
+	// to is the pod of standalone MinIO that it is connected to, "ha" for the highly available
+	// MinIO, empty for none.
 	to string
 	n  int
 
@@ -34,7 +34,7 @@ type Writer struct {
 	ended  chan struct{}
 }
 
-// Application begins to write to a bucket, so often, until [Writer.Stop].
+// Application writes to a bucket at that interval, until [Writer.Stop].
 func (b *Both) Application(ctx context.Context, bucket string, every time.Duration) *Writer {
 	ctx, stop := context.WithCancel(ctx)
 	w := &Writer{both: b, bucket: bucket, has: map[string]string{}, last: time.Now(), stop: stop, ended: make(chan struct{})}
@@ -52,16 +52,16 @@ func (b *Both) Application(ctx context.Context, bucket string, every time.Durati
 	return w
 }
 
-// Stop ends it.
+// Stop ends it and waits for it.
 func (w *Writer) Stop() {
 	w.stop()
 	<-w.ended
 }
 
-// Wrote returns how many operations were acknowledged, once it has ended.
+// Wrote returns how many operations were acknowledged. Call it after Stop.
 func (w *Writer) Wrote() int { return w.n }
 
-// write does the next operation, if it can.
+// write does the next operation, if it is connected.
 func (w *Writer) write() {
 	store := w.connected()
 	if store == nil {
@@ -83,7 +83,7 @@ func (w *Writer) write() {
 	w.n, w.last = w.n+1, time.Now()
 }
 
-// connected returns what the connection leads to, nil if it is broken.
+// connected returns the store at the other end of the connection, nil if it is broken.
 func (w *Writer) connected() *s3sim.Store {
 	switch {
 	case w.to == "":
@@ -95,7 +95,7 @@ func (w *Writer) connected() *s3sim.Store {
 	return nil
 }
 
-// dial returns what a new connection leads to: a pod that ends gets none.
+// dial returns the other end of a new connection. A pod that ends gets none.
 func (w *Writer) dial() string {
 	switch w.both.ServiceLeads() {
 	case minio.App:
@@ -108,7 +108,7 @@ func (w *Writer) dial() string {
 	return ""
 }
 
-// Missing says what of the acknowledged is not as it should be in a store, "" for nothing.
+// Missing describes how a store differs from what was acknowledged, or returns "".
 func (w *Writer) Missing(store *s3sim.Store) string {
 	got, err := contents(store, w.bucket)
 	if err != nil {
@@ -131,7 +131,7 @@ func (w *Writer) Missing(store *s3sim.Store) string {
 	return text
 }
 
-// contents returns what readers of a bucket are given.
+// contents returns the current objects of a bucket.
 func contents(store *s3sim.Store, bucket string) (map[string]string, error) {
 	got, seen := map[string]string{}, map[string]bool{}
 	for v, err := range store.Versions(context.Background(), bucket, "") {

@@ -9,24 +9,24 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Alone names what one store has and the other has not: buckets and versions, a version also
-// if the other has an older one of its id, as of an object without versions that was written
-// again. What was modified last before since does not count, nor do buckets then that are
-// empty but for such; zero leaves nothing out.
+// Alone names the buckets and versions that one store has and the other does not. A version counts,
+// too, if the other has an older one with its id, for example of an object without versions that
+// was written again. Versions that were last modified before since do not count, nor do buckets
+// without other versions then. A zero since counts everything.
 func Alone(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return p.has(v), nil })
+	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return p.has(v), nil })
 }
 
-// Written is [Alone] without delete markers, which lifecycles of the store make, too.
+// Written is [Alone] without delete markers, which lifecycle rules also create.
 func Written(ctx context.Context, one, other s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return v.DeleteMarker || p.has(v), nil })
+	return namesMissing(ctx, one, other, since, func(p *pair, v s3.Version) (bool, error) { return v.DeleteMarker || p.has(v), nil })
 }
 
-// Foreign is [Alone] of a target, without what is a mere copy of what the source has, whenever
-// it was made: an EKCO before this one copied without versions, times and most of what they have
-// besides their content, and a pass makes that equal. What has more of that is no mere copy.
+// Foreign is [Alone] of a target, without copies of what the source has, whenever they were made:
+// an EKCO before this one copied without versions, times and most attributes, and a sync pass
+// corrects that. A version with more attributes than the one of the source is not a copy.
 func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {
-	return beyond(ctx, target, source, since, func(p *pair, v s3.Version) (bool, error) {
+	return namesMissing(ctx, target, source, since, func(p *pair, v s3.Version) (bool, error) {
 		if p.has(v) || !copyIn(p.target, v) {
 			return p.has(v), nil
 		}
@@ -40,8 +40,9 @@ func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Na
 	})
 }
 
-// beyond names what one store has beyond the other, which has a version if has says so.
-func beyond(ctx context.Context, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error)) (Names, error) {
+// namesMissing names what one store has and the other does not. Function has decides whether the other
+// has a version.
+func namesMissing(ctx context.Context, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error)) (Names, error) {
 	var found Names
 	ours, theirs, err := both(ctx, one, other)
 	if err != nil {
@@ -54,15 +55,15 @@ func beyond(ctx context.Context, one, other s3.Source, since time.Time, has func
 				found.add("bucket " + bucket)
 			}
 		}
-		if err := beyondIn(ctx, bucket, one, there, since, has, &found); err != nil {
+		if err := namesMissingIn(ctx, bucket, one, there, since, has, &found); err != nil {
 			return found, err
 		}
 	}
 	return found, nil
 }
 
-func beyondIn(ctx context.Context, bucket string, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error), found *Names) error {
-	for p, err := range pairs(ctx, one, other, bucket, "", listed) {
+func namesMissingIn(ctx context.Context, bucket string, one, other s3.Source, since time.Time, has func(*pair, s3.Version) (bool, error), found *Names) error {
+	for p, err := range pairs(ctx, one, other, bucket, "", maxListedBytes) {
 		if err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ func beyondIn(ctx context.Context, bucket string, one, other s3.Source, since ti
 	return nil
 }
 
-// has reports whether the target has that version, or a newer one of its id.
+// has reports whether the target has that version, or a newer one with its id.
 func (p *pair) has(v s3.Version) bool {
 	at := v.Modified.Truncate(time.Millisecond)
 	return slices.ContainsFunc(p.target, func(old s3.Version) bool {
@@ -95,9 +96,9 @@ func (p *pair) has(v s3.Version) bool {
 	})
 }
 
-// copyIn reports whether a version without an id of its own has the content of one of those.
-// What was copied without versions is the newest one, whatever its id: then it may have no more attributes than that,
-// and the same ones if both are empty, since all that is empty has the same content.
+// copyIn reports whether v, a version without its own id, is a copy of one of those. A copy without
+// versions is of the newest version, whatever its id: then it must not have more attributes. If it
+// is empty it must have the same ones, because all empty objects have the same content.
 func copyIn(those []s3.Version, v s3.Version) bool {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
 		return false
@@ -109,7 +110,7 @@ func copyIn(those []s3.Version, v s3.Version) bool {
 	})
 }
 
-// within reports whether those have all that clients gave the others besides content.
+// within reports whether those have all attributes that clients gave the others.
 func within(others, those *s3.Attributes) bool {
 	has := func(others, those map[string]string) bool {
 		for name, value := range others {

@@ -13,33 +13,32 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// DefaultSample is how many bytes of content [Compare] reads by default, and
-// MaxSampled of how many versions it does at most: hundreds of thousands of tiny ones would
-// take much longer than the rest, and tell no more.
+// DefaultSample is how many bytes of content EKCO samples, and MaxSampled of how many versions at
+// most: hundreds of thousands of tiny ones would take much longer, without more certainty.
 const (
 	DefaultSample = 64 << 20
 	MaxSampled    = 10_000
 )
 
-// MaxDifferences is how many differences [Compare] tells: a busy source changes many while
-// both are listed.
+// MaxDifferences is how many differences [Compare] returns: a busy source changes many during the
+// listing.
 const MaxDifferences = 10_000
 
-// Report is what [Compare] found.
+// Report is the result of [Compare].
 type Report struct {
-	// Versions counts what was compared, Sampled those whose content was read on both
-	// sides, and SampledBytes how much of it.
+	// Versions counts compared versions, Sampled those whose content was read on both sides, and
+	// SampledBytes the bytes that were read.
 	Versions, Sampled, SampledBytes int64
 	// Count is how many versions differ, and Differences at most [MaxDifferences] of them.
 	Count       int
 	Differences []Difference
-	// Buckets are those that are on one side alone.
+	// Buckets are those that only one side has.
 	Buckets []string
-	// Settings are what differs in the settings of buckets. Before [Settle] that is
-	// what acts by itself.
+	// Settings are the settings that differ, by bucket. Before [Settle] these include the active
+	// ones.
 	Settings map[string][]s3.SettingName
-	// Listed is how long it took to list and compare all, without the content: about as
-	// long as a pass takes that finds nothing to do.
+	// Listed is how long it took to list and compare everything without contents: about as long as
+	// a sync pass that finds nothing to do.
 	Listed time.Duration
 }
 
@@ -52,30 +51,28 @@ func (r *Report) add(d Difference) {
 	}
 }
 
-// CompareOptions are how everything is compared. Their zero value reads no content.
+// CompareOptions are the options of [Compare]. Their zero value reads no content.
 type CompareOptions struct {
 	// Sample is how many bytes of content are read on both sides.
 	Sample int64
-	// Progress is told how many versions are compared, at most once a second. It must not
-	// take long.
+	// Progress is called with the number of compared versions, at most once a second. It must
+	// return quickly.
 	Progress func(versions int64)
-	// Removed is that of [Options]: what a pass keeps is no difference.
+	// Removed is as in [Options]: what a sync pass keeps is no difference.
 	Removed Removed
-	// Besides has nothing told of objects but what versions that both have are besides their content. SameTime leaves
-	// out those that were written again.
+	// Besides reports only differences in the attributes of versions that both sides have with the
+	// same content. SameTime leaves out versions that were written again.
 	Besides, SameTime bool
 }
 
-// Compare compares everything that the two sides have: buckets and their settings,
-// versions with id, size, ETag, time, metadata, tags and retention, and the SHA-256
-// of the content of random ones, so many bytes in all as asked for and of no more than
-// [MaxSampled] of them. What changes on the source meanwhile is reported as a
-// difference. With a sample of 0 no content is read: then it takes as long as both
-// sides take to list what they have, and asks for single versions only where the
-// lists do not tell all.
+// Compare compares everything on both sides: buckets and their settings; versions with id, size,
+// ETag, time, metadata, tags and retention; and the SHA-256 of the content of random versions, up
+// to the given bytes and [MaxSampled] versions. What changes on the source during the comparison is
+// reported as a difference. Without a sample it takes as long as the slower listing, and reads
+// single versions only if a listing is incomplete.
 func Compare(ctx context.Context, source, target s3.Source, options CompareOptions) (Report, error) {
 	c := newComparison(source, target, options)
-	began := c.told
+	began := c.reportedAt
 	if err := c.buckets(ctx, c.bucket); err != nil {
 		return c.report, err
 	}
@@ -88,33 +85,32 @@ func Compare(ctx context.Context, source, target s3.Source, options CompareOptio
 const (
 	// bucketsAtOnce is how many buckets are listed at the same time.
 	bucketsAtOnce = 8
-	// asking is how many objects of a bucket are asked for at the same time.
-	asking = 16
+	// objectsAtOnce is how many objects of a bucket are requested at the same time.
+	objectsAtOnce = 16
 )
 
-// comparison is a comparison under way.
+// comparison is a comparison in progress.
 type comparison struct {
 	source, target s3.Source
 	options        CompareOptions
-	// common are the buckets of both sides.
+	// common are the buckets that both sides have.
 	common []string
 
 	mu     sync.Mutex
 	report Report
 	chosen *sample
-	// told is when the progress was told.
-	told time.Time
+	// reportedAt is the time of the last progress report.
+	reportedAt time.Time
 }
 
 func newComparison(source, target s3.Source, options CompareOptions) *comparison {
 	return &comparison{
-		source: source, target: target, options: options, chosen: newSample(options.Sample), told: time.Now(),
+		source: source, target: target, options: options, chosen: newSample(options.Sample), reportedAt: time.Now(),
 		report: Report{Settings: make(map[string][]s3.SettingName)},
 	}
 }
 
-// buckets compares which buckets there are, and does something about each that is on both
-// sides.
+// buckets compares the lists of buckets, and calls do for each bucket that both sides have.
 func (c *comparison) buckets(ctx context.Context, do func(context.Context, string) error) error {
 	theirs, ours, err := both(ctx, c.source, c.target)
 	if err != nil {
@@ -155,17 +151,17 @@ func (c *comparison) settings(ctx context.Context, bucket string) error {
 	return err
 }
 
-// objects compares the objects of a bucket: at once as they are listed, and those
-// of which something must be asked for many at the same time.
+// objects compares the objects of a bucket. Those with incomplete listings are requested, many at
+// the same time.
 func (c *comparison) objects(ctx context.Context, bucket string) error {
 	var failed error
-	untold := func(yield func(pair) bool) {
-		for p, err := range pairs(ctx, c.source, c.target, bucket, "", listed/bucketsAtOnce) {
+	incomplete := func(yield func(pair) bool) {
+		for p, err := range pairs(ctx, c.source, c.target, bucket, "", maxListedBytes/bucketsAtOnce) {
 			switch {
 			case err != nil:
 				failed = err
 				return
-			case !p.told():
+			case !p.isComplete():
 				if !yield(p) {
 					return
 				}
@@ -176,7 +172,7 @@ func (c *comparison) objects(ctx context.Context, bucket string) error {
 			}
 		}
 	}
-	if err := eachOf(ctx, asking, untold, c.pair); err != nil {
+	if err := eachOf(ctx, objectsAtOnce, incomplete, c.pair); err != nil {
 		return err
 	}
 	return failed
@@ -208,8 +204,8 @@ func (c *comparison) pair(ctx context.Context, p pair) error {
 			c.chosen.offer(p.bucket, v)
 		}
 	}
-	if now := time.Now(); c.options.Progress != nil && now.Sub(c.told) >= time.Second {
-		c.told = now
+	if now := time.Now(); c.options.Progress != nil && now.Sub(c.reportedAt) >= time.Second {
+		c.reportedAt = now
 		c.options.Progress(c.report.Versions)
 	}
 	return nil

@@ -12,14 +12,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// An Aspect is something in which a version can differ.
+// An Aspect is a property in which a version can differ.
 type Aspect string
 
-// What versions are compared by.
+// The properties that are compared.
 const (
-	// Missing: it is on the source alone.
+	// Missing: only the source has it.
 	Missing Aspect = "missing"
-	// Surplus: it is on the target alone.
+	// Surplus: only the target has it.
 	Surplus  Aspect = "surplus"
 	Kind     Aspect = "delete marker"
 	Size     Aspect = "size"
@@ -31,32 +31,33 @@ const (
 	Content  Aspect = "content"
 )
 
-// Difference is a version that is not the same on both sides.
+// Difference is a version that differs between the sides.
 type Difference struct {
 	Bucket, Key, Version string
-	// Name is that of [Item].
+	// Name is the String of [Item].
 	Name    string
 	Aspects []Aspect
-	// State tells apart what the source has of the version, or of a surplus one the target:
-	// with another one, it was changed meanwhile.
+	// State is a digest of the version on the source, for a surplus version on the target. If it
+	// changes, the version was changed.
 	State State
 }
 
-// Fingerprint is a digest of all that a store lists: its buckets, and versions with their attributes as far as the list
-// has those. A store that lists the same has the same one. Whoever looks for other versions with the same one finds some.
+// Fingerprint is a digest of everything that a store lists: buckets, and versions with their listed
+// attributes. Stores that list the same have the same one. It is not safe against a client that
+// searches for versions with a given fingerprint.
 type Fingerprint State
 
-// String returns it in hexadecimal digits.
+// String returns hexadecimal digits.
 func (f Fingerprint) String() string { return fmt.Sprintf("%x", f[:]) }
 
-// with adds others, in any order.
+// with adds another fingerprint. The order does not matter.
 func (f *Fingerprint) with(other Fingerprint) {
 	for i := range f {
 		f[i] ^= other[i]
 	}
 }
 
-// listedAs returns the fingerprint of a store with one version alone, or without a key of an empty bucket.
+// listedAs returns the fingerprint of one version, or without a key of an empty bucket.
 func listedAs(bucket string, v s3.Version) Fingerprint {
 	state := fingerprint(v)
 	sum := sha256.Sum256(slices.Concat([]byte(bucket), []byte{0}, []byte(v.Key), []byte{0}, state[:])) // no name has a NUL
@@ -74,7 +75,7 @@ func onlyOf(aspects []Aspect, allowed ...Aspect) bool {
 // State is a digest of a version.
 type State [16]byte
 
-// fingerprint is the state of a version.
+// fingerprint returns the digest of a version.
 func fingerprint(v s3.Version) State {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q %t %d %q %d", v.ID, v.DeleteMarker, v.Size, v.ETag, v.Modified.UnixMilli())
@@ -87,21 +88,21 @@ func fingerprint(v s3.Version) State {
 	return State(hash.Sum(nil)[:len(State{})])
 }
 
-// change is what is to be done to the target for one version.
+// change is a change of one version on the target.
 type change struct {
 	version s3.Version
-	// old is the version on the target, nil when it is not there.
+	// old is the version on the target, nil if there is none.
 	old     *s3.Version
 	aspects []Aspect
 }
 
-// besides reports whether what a version has besides its content differs, and the content does not.
+// besides reports whether attributes differ and the content does not.
 func (c *change) besides() bool {
 	return onlyOf(c.aspects, Metadata, Tags, Lock, Modified) && !onlyOf(c.aspects, Modified)
 }
 
-// annotation reports whether only what can be changed in place differs. A retention that is over can only be stored
-// with its version.
+// annotation reports whether only properties differ that can be changed in place. A retention that
+// is over can only be stored with its version.
 func (c *change) annotation() bool {
 	if !onlyOf(c.aspects, Tags, Lock) {
 		return false
@@ -110,13 +111,12 @@ func (c *change) annotation() bool {
 	return !slices.Contains(c.aspects, Lock) || retention == nil || retention.Until.After(time.Now())
 }
 
-// differences are what is to be done to the target for an object.
+// differences are the changes of one object on the target.
 type differences struct {
-	// changes are what is to be made, the oldest version first, surplus what is to be removed.
+	// changes are versions to store, the oldest first, surplus versions to remove.
 	changes []change
 	surplus []s3.Version
-	// gone counts versions that were listed, and then not there any more. The next pass sees
-	// what became of them.
+	// gone counts versions that were listed and then disappeared. The next sync pass handles them.
 	gone int
 }
 
@@ -135,7 +135,7 @@ func differ(ctx context.Context, source, target s3.Source, p pair) (d difference
 			d.changes = append(d.changes, change{version: v, aspects: []Aspect{Missing}})
 			continue
 		}
-		old := *listed // what is asked of it is not kept with all others
+		old := *listed // a copy, so that its attributes do not stay in memory
 		aspects, err := aspects(ctx, source, target, p.bucket, &v, &old)
 		if errors.Is(err, s3.ErrGone) {
 			d.gone++
@@ -156,9 +156,8 @@ func differ(ctx context.Context, source, target s3.Source, p pair) (d difference
 	return d, nil
 }
 
-// ordered returns versions, the oldest first, with times that keep that order: a
-// listing tells milliseconds, and versions of the same one would be sorted by
-// chance on the target.
+// ordered returns versions, the oldest first, with times that keep that order: a listing has
+// milliseconds, and the target would sort versions of the same millisecond at random.
 func ordered(newestFirst []s3.Version) []s3.Version {
 	oldestFirst := make([]s3.Version, len(newestFirst))
 	for i := range newestFirst {
@@ -171,7 +170,7 @@ func ordered(newestFirst []s3.Version) []s3.Version {
 	return oldestFirst
 }
 
-// aspects tells in what two versions of the same id differ.
+// aspects returns the properties in which two versions with the same id differ.
 func aspects(ctx context.Context, source, target s3.Source, bucket string, v, old *s3.Version) ([]Aspect, error) {
 	if v.DeleteMarker != old.DeleteMarker {
 		return []Aspect{Kind}, nil
@@ -201,7 +200,7 @@ func aspects(ctx context.Context, source, target s3.Source, bucket string, v, ol
 	return differ, nil
 }
 
-// describe makes sure that the attributes of a version are known.
+// describe loads the attributes of a version if they are not known.
 func describe(ctx context.Context, store s3.Source, bucket string, v *s3.Version) error {
 	if v.Attributes != nil || v.DeleteMarker {
 		return nil

@@ -7,9 +7,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/parallel"
 )
 
-// eachOf calls do for each item, at most limit of them at the same time, and
-// returns the error of the first that failed. After that no other is begun, and ctx
-// of those under way is done.
+// eachOf calls do for each item, for at most limit of them at the same time, and returns the first
+// error. After an error it starts no other call, and cancels the context of the running ones.
 func eachOf[I any](ctx context.Context, limit int, items iter.Seq[I], do func(context.Context, I) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

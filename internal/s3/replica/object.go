@@ -8,11 +8,13 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// object is an object as one side lists it, or why there is no more.
+// object is an object as one side lists it, or the error that ends the listing.
 type object struct {
 	versions []s3.Version
-	release  func()
-	err      error
+	// fingerprint is that of the versions as they were listed, on the source.
+	fingerprint Fingerprint
+	release     func()
+	err         error
 }
 
 // key is empty at the end of a list.
@@ -23,8 +25,9 @@ func (o object) key() string {
 	return o.versions[0].Key
 }
 
-// group sends the objects of a list of versions, each when there is room for it.
-func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
+// group sends the objects of a list of versions, each when there is space for it. With the name of a bucket it computes
+// their fingerprints.
+func group(ctx context.Context, bucket string, versions iter.Seq2[s3.Version, error], room *room, objects chan<- object) {
 	send := func(o object) bool {
 		select {
 		case objects <- o:
@@ -33,13 +36,13 @@ func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *roo
 			return false
 		}
 	}
-	var current gathered
+	current := gathered{bucket: bucket}
 	deliver := func() bool {
 		if len(current.versions) == 0 {
 			return true
 		}
 		release, ok := room.take(ctx, current.size)
-		return ok && send(object{versions: current.versions, release: release})
+		return ok && send(object{versions: current.versions, fingerprint: current.fingerprint, release: release})
 	}
 	for v, err := range versions {
 		if err != nil {
@@ -50,7 +53,7 @@ func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *roo
 			if !deliver() {
 				return
 			}
-			current = gathered{}
+			current = gathered{bucket: bucket}
 		}
 		current.add(v)
 	}
@@ -58,24 +61,29 @@ func group(ctx context.Context, versions iter.Seq2[s3.Version, error], room *roo
 }
 
 const (
-	// bare is about how many bytes a version takes without key and attributes.
-	bare = 256
-	// thick is how many bytes the attributes of all versions of an object may take.
-	// What comes after is asked for again when it is needed.
-	thick = 2 << 20
+	// versionBytes is about how many bytes a version takes without key and attributes.
+	versionBytes = 256
+	// maxAttributeBytes is how many bytes the attributes of all versions of an object may take. The attributes
+	// after that are requested again when they are needed.
+	maxAttributeBytes = 2 << 20
 )
 
-// gathered is the versions of an object, of which there can be many.
+// gathered are the versions of an object, which can be many.
 type gathered struct {
-	versions []s3.Version
-	size     int
-	// attributes is the part of the size that attributes take.
+	bucket      string
+	versions    []s3.Version
+	fingerprint Fingerprint
+	size        int
+	// attributes is how many bytes of the size attributes take.
 	attributes int
 }
 
-// add adds a version. What it has in common with the one before is kept once.
+// add adds a version. Values equal to those of the version before are stored once.
 func (g *gathered) add(v s3.Version) {
-	g.size += bare
+	if g.bucket != "" {
+		g.fingerprint.with(listedAs(g.bucket, v)) // with all attributes
+	}
+	g.size += versionBytes
 	if len(g.versions) == 0 {
 		g.size += len(v.Key)
 	} else {
@@ -87,13 +95,14 @@ func (g *gathered) add(v s3.Version) {
 	g.versions = append(g.versions, v)
 }
 
-// share returns the same attributes, or nil where there is no room for them.
+// share returns the attributes, shared with the version before if equal, or nil if there is no
+// space for them.
 func (g *gathered) share(a *s3.Attributes) *s3.Attributes {
 	if n := len(g.versions); n > 0 && g.versions[n-1].Attributes != nil && equal(g.versions[n-1].Attributes, a) {
 		return g.versions[n-1].Attributes
 	}
 	size := sizeOf(a)
-	if g.attributes+size > thick {
+	if g.attributes+size > maxAttributeBytes {
 		return nil
 	}
 	g.attributes += size
@@ -109,7 +118,7 @@ func equal(a, b *s3.Attributes) bool {
 
 // sizeOf is about how many bytes attributes take.
 func sizeOf(a *s3.Attributes) int {
-	size := bare
+	size := versionBytes
 	for _, values := range []map[string]string{a.Headers, a.Tags} {
 		for name, value := range values {
 			size += len(name) + len(value) + 64

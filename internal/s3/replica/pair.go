@@ -14,13 +14,14 @@ import (
 type pair struct {
 	bucket, key    string
 	source, target []s3.Version
-	// release gives back the room that the versions take. It is called once, when
-	// nobody looks at them any more.
+	// fingerprint is that of the source's versions, as they were listed.
+	fingerprint Fingerprint
+	// release frees the memory of the versions. It is called once, when they are no longer used.
 	release func()
 }
 
-// told reports whether the listings told all that is to be compared.
-func (p *pair) told() bool {
+// isComplete reports whether the listings have everything to compare.
+func (p *pair) isComplete() bool {
 	for _, versions := range [][]s3.Version{p.source, p.target} {
 		for i := range versions {
 			if versions[i].Attributes == nil && !versions[i].DeleteMarker {
@@ -31,14 +32,13 @@ func (p *pair) told() bool {
 	return true
 }
 
-// ahead is how many objects of a listing are kept while earlier ones are looked
-// at: about what servers send at once, so that one page is asked for while the
-// other is worked on.
-const ahead = 1000
+// readAhead is how many objects of a listing are read in advance: about one page of a server, so that
+// the next page is requested while one is processed.
+const readAhead = 1000
 
-// pairs goes through the objects of a bucket on both sides, by key. target is nil
-// where the bucket is not there. The versions that are listed and not released take
-// so many bytes of each side, or are those of a single object. An error ends it.
+// pairs goes through the objects of a bucket on both sides, by key. target is nil if it does not
+// have the bucket. Versions that are listed and not released take at most that many bytes on each
+// side, unless they are those of a single object. An error ends it.
 func pairs(ctx context.Context, source, target s3.Source, bucket, after string, bytes int) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
@@ -47,23 +47,22 @@ func pairs(ctx context.Context, source, target s3.Source, bucket, after string, 
 			stop()
 			listing.Wait().Raise()
 		}()
-		list := func(store s3.Source) <-chan object {
-			objects := make(chan object, ahead)
+		list := func(store s3.Source, sums string) <-chan object {
+			objects := make(chan object, readAhead)
 			listing.Go(func() {
 				defer close(objects)
 				if store != nil {
-					group(ctx, store.Versions(ctx, bucket, after), newRoom(bytes), objects)
+					group(ctx, sums, store.Versions(ctx, bucket, after), newRoom(bytes), objects)
 				}
 			})
 			return objects
 		}
-		merge(bucket, list(source), list(target), yield)
+		merge(bucket, list(source, bucket), list(target, ""), yield)
 	}
 }
 
-// merge yields the objects of two lists that are in the same order. The next one
-// of a list may have no room before the last one was looked at, so it is not waited
-// for until then.
+// merge yields the objects of two lists in the same order. The next object of a list may wait for
+// memory until the last one is released, so merge does not request it earlier.
 func merge(bucket string, source, target <-chan object, yield func(pair, error) bool) {
 	s, t := <-source, <-target
 	for last := ""; ; {
@@ -78,7 +77,7 @@ func merge(bucket string, source, target <-chan object, yield func(pair, error) 
 			return
 		}
 		p := join(bucket, s, t, order)
-		// Out of order, an object on both sides would look missing on one, and be removed.
+		// In another order, an object of both sides would look missing on one, and be removed.
 		if p.key <= last {
 			yield(pair{}, fmt.Errorf("bucket %q is listed out of order: %q after %q", bucket, p.key, last))
 			return
@@ -96,11 +95,11 @@ func merge(bucket string, source, target <-chan object, yield func(pair, error) 
 	}
 }
 
-// join makes a pair of two objects, or of the one that comes first.
+// join makes a pair of two objects, or of the first one.
 func join(bucket string, s, t object, order int) pair {
 	switch {
 	case order < 0:
-		return pair{bucket: bucket, key: s.key(), source: s.versions, release: s.release}
+		return pair{bucket: bucket, key: s.key(), source: s.versions, fingerprint: s.fingerprint, release: s.release}
 	case order > 0:
 		return pair{bucket: bucket, key: t.key(), target: t.versions, release: t.release}
 	}
@@ -108,10 +107,10 @@ func join(bucket string, s, t object, order int) pair {
 		s.release()
 		t.release()
 	}
-	return pair{bucket: bucket, key: s.key(), source: s.versions, target: t.versions, release: release}
+	return pair{bucket: bucket, key: s.key(), source: s.versions, target: t.versions, fingerprint: s.fingerprint, release: release}
 }
 
-// compare is the order of keys, with the end after all of them.
+// compare orders keys; the end of a list comes last.
 func compare(one, other string) int {
 	switch {
 	case one == other:

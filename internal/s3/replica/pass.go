@@ -12,38 +12,39 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Result is what a pass did, and what it could not do.
+// Result is what a sync pass did, and what it could not do.
 type Result struct {
 	Progress
-	// NotCarried are versions that nobody can copy without a key that the server
-	// does not have, or the target does not accept as they are, or does not remove as they are locked.
+	// NotCarried are versions that EKCO cannot read without a key of the client, that the target
+	// does not accept unchanged, or that it does not remove because they are locked.
 	NotCarried Names
-	// Kept is what the source lacks, and was not removed as [Options.Removed] does not know of it.
+	// Kept is what the target keeps although the source does not have it, because [Options.Removed]
+	// does not report it.
 	Kept Kept
-	// Touched are the objects that were not the same on both sides, or may not have been.
+	// Touched are the objects that differed, or may have differed.
 	Touched Touched
-	// Fingerprint is that of the source, if the pass looked at everything.
+	// Fingerprint is that of the source, if the pass compared everything.
 	Fingerprint Fingerprint
 }
 
-// Touched are objects that a pass had to do with.
+// Touched are objects that a pass handled.
 type Touched struct {
 	// Count is how many there are, Objects at most [MaxTouched] of them.
 	Count   int
 	Objects []Object
 }
 
-// MaxTouched is how many objects a pass names that it changed: of more it takes less time to
-// compare everything than each of them.
+// MaxTouched is how many changed objects a pass names: with more, comparing everything is faster
+// than comparing each of them.
 const MaxTouched = 1000
 
-// Object is an object with so many versions on the source.
+// Object is an object and how many versions the source has of it.
 type Object struct {
 	Bucket, Key string
 	Versions    int
 }
 
-// Names are names of versions, as [Item] has them.
+// Names are names of versions, from the String of [Item].
 type Names struct {
 	// Count is how many there are, First at most [MaxNames] of them.
 	Count int
@@ -59,10 +60,9 @@ func (n *Names) add(name string) {
 	}
 }
 
-// Pass makes the objects of the target those of the source. The buckets must have
-// been made by [Prepare]. With an error something is left to do: another pass,
-// from the last position that was told, does the rest. What the source changes
-// while the pass looks elsewhere is for the next one.
+// Pass makes the objects of the target equal to those of the source. [Prepare] must have created
+// the buckets. After an error, another pass from the last reported position does the rest. Another
+// pass also handles what the source changes during this one.
 func Pass(ctx context.Context, source s3.Source, target s3.Target, options Options) (Result, error) {
 	options = options.withDefaults()
 	buckets, mine, err := both(ctx, source, target)
@@ -95,27 +95,27 @@ func both(ctx context.Context, source, target s3.Source) (theirs, ours []string,
 	return theirs, ours, err
 }
 
-// union is what is in either list, sorted and once.
+// union returns the sorted union of both lists.
 func union(one, other []string) []string {
 	all := slices.Concat(one, other)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// before reports whether a bucket lies wholly before a position.
+// before reports whether a whole bucket is before a position.
 func before(bucket string, from Position) bool {
 	return bucket < from.Bucket || bucket == from.Bucket && from.Complete
 }
 
-// run is a pass under way.
+// run is a pass in progress.
 type run struct {
 	source  s3.Source
 	target  s3.Target
 	options Options
 	tracker *tracker
-	// work is what the workers do, whatever bucket it is of.
+	// work are the tasks of the workers, of any bucket.
 	work chan task
-	// large holds a place for each object that is carried in parts.
+	// large limits how many objects are copied in parts.
 	large chan struct{}
 }
 
@@ -131,19 +131,17 @@ func (r *run) result() Result { return r.tracker.result() }
 // job is a bucket whose objects are to be made equal.
 type job struct {
 	bucket string
-	// gone is set for one that the source does not have any more.
+	// gone is set if the source does not have it any more.
 	gone bool
 	// memory is how many bytes each of its lists may take.
 	memory   int
 	progress *progress
 }
 
-// listed is how many bytes the versions that a pass has listed and not done may
-// take, of each side.
-const listed = 8 << 20
+// maxListedBytes is how many bytes the listed versions that are not done may take on each side.
+const maxListedBytes = 8 << 20
 
-// buckets makes buckets equal, several at the same time: of many each has little to do, and
-// to list it takes its time nevertheless.
+// buckets handles several buckets at the same time: small ones are mostly waiting for a listing.
 func (r *run) buckets(ctx context.Context, jobs []job) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -160,17 +158,17 @@ func (r *run) buckets(ctx context.Context, jobs []job) error {
 	workers.Wait().Raise()
 	caught.Raise()
 	if cause := context.Cause(ctx); cause != nil {
-		return cause // of the worker that failed first, or of who stopped all
+		return cause // the error of the worker that failed first, or the cancellation
 	}
 	return err
 }
 
-// begun begins buckets, each when there is a place for it.
+// begun yields buckets one after the other, and registers each in the tracker.
 func (r *run) begun(jobs []job, atOnce int) iter.Seq[job] {
 	return func(yield func(job) bool) {
 		for _, j := range jobs {
-			j.memory = listed / atOnce
-			j.progress = r.tracker.begin(j.bucket, newRoom(undone/atOnce))
+			j.memory = maxListedBytes / atOnce
+			j.progress = r.tracker.begin(j.bucket, newRoom(maxOpenBytes/atOnce))
 			if !yield(j) {
 				return
 			}
@@ -182,7 +180,7 @@ func (r *run) begun(jobs []job, atOnce int) iter.Seq[job] {
 func (r *run) bucket(ctx context.Context, stop context.CancelCauseFunc, j job) error {
 	var undone sync.WaitGroup
 	if err := r.feed(ctx, j, &undone); err != nil {
-		// A bucket beside it may have failed first, and all this one says is that it was stopped.
+		// If another bucket has failed, this error is only the cancellation.
 		stop(cmp.Or(context.Cause(ctx), err))
 	}
 	undone.Wait()
@@ -199,18 +197,18 @@ func (r *run) bucket(ctx context.Context, stop context.CancelCauseFunc, j job) e
 	return r.tracker.end(j.progress)
 }
 
-// task is an object with what is to be done to it.
+// task is an object and its changes.
 type task struct {
 	pair
 	differences
 	// number is its place in the bucket.
 	progress *progress
 	number   int
-	// over is called when it is done, or never will be.
+	// over is called when the task is done or skipped.
 	over func()
 }
 
-// feed finds what is to be done. undone counts what is not.
+// feed finds the changes of a bucket. undone counts its open tasks.
 func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
 	source, after := r.source, ""
 	if j.gone {
@@ -228,8 +226,8 @@ func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
 			return err
 		}
 		t := task{pair: p, progress: j.progress, number: number, over: undone.Done}
-		// What is asked for takes time, so that the workers do it.
-		if p.told() {
+		// The workers do what needs requests, because that takes time.
+		if p.isComplete() {
 			if err := r.look(ctx, &t); err != nil {
 				return err
 			}
@@ -252,17 +250,17 @@ func (r *run) feed(ctx context.Context, j job, undone *sync.WaitGroup) error {
 	return nil
 }
 
-// look finds what is to be done to an object.
+// look finds the changes of an object.
 func (r *run) look(ctx context.Context, t *task) (err error) {
 	t.differences, err = differ(ctx, r.source, r.target, t.pair)
 	return err
 }
 
-// errPanicked stops the others when a worker panics.
+// errPanicked stops the other workers when one panics.
 var errPanicked = errors.New("a part of the copy panicked")
 
-// worker does tasks until there is none. Once one has failed it only takes them away, for
-// those who wait for that.
+// worker does tasks until there are no more. After a failure it only removes them, so that nothing
+// waits for them.
 func (r *run) worker(ctx context.Context, stop context.CancelCauseFunc) {
 	var first *parallel.PanicError
 	for t := range r.work {
@@ -293,7 +291,7 @@ func (r *run) finish(ctx context.Context, stop context.CancelCauseFunc, t task) 
 
 // do changes an object on the target, the oldest version first.
 func (r *run) do(ctx context.Context, t task) error {
-	if !t.told() {
+	if !t.isComplete() {
 		if err := r.look(ctx, &t); err != nil {
 			return err
 		}
@@ -315,7 +313,7 @@ func (r *run) do(ctx context.Context, t task) error {
 	return r.tracker.done(t.progress, t.number)
 }
 
-// change makes a version on the target the one of the source.
+// change makes a version on the target equal to the one of the source.
 func (r *run) change(ctx context.Context, bucket string, c change) error {
 	err := r.apply(ctx, bucket, c)
 	switch {
@@ -349,8 +347,8 @@ func (r *run) apply(ctx context.Context, bucket string, c change) error {
 	return nil
 }
 
-// remove removes from the target what the source does not have. The listing alone
-// is no proof of that: the source is asked again.
+// remove removes a version from the target that the source does not have. A listing may be wrong,
+// so it asks the source again.
 func (r *run) remove(ctx context.Context, bucket string, v s3.Version) error {
 	if !v.DeleteMarker {
 		_, err := r.source.Describe(ctx, bucket, v)

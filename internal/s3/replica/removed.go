@@ -7,12 +7,12 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Removed reports whether it is known that a version was removed from the source on purpose; without a key it is
-// about the bucket.
+// Removed reports whether a version is known to have been removed from the source on purpose.
+// Without a key it is about the bucket.
 type Removed func(bucket string, v s3.Version) bool
 
-// Kept are versions that stay on the target though the source does not have them, or has an older one of the same
-// id; without a key it is the bucket.
+// Kept are versions that stay on the target although the source does not have them, or has an older
+// one with the same id. Without a key it is the bucket.
 type Kept struct {
 	// Count is how many there are, Items at most [MaxNames] of them.
 	Count int
@@ -25,7 +25,7 @@ type Item struct {
 	s3.Version
 }
 
-// String names exactly that version: one without an id of its own by its time, too.
+// String names exactly that version. It includes the time if the version has no id of its own.
 func (i Item) String() string {
 	switch {
 	case i.Key == "":
@@ -36,21 +36,22 @@ func (i Item) String() string {
 	return "object " + i.Bucket + "/" + i.Key + " (" + i.ID + ")"
 }
 
-// keeps reports whether a version stays that the source lacks. Nothing is lost of a mere copy of what that has, nor of
-// delete markers that hide nothing, as lifecycles remove them.
+// keeps reports whether a version stays although the source does not have it. A copy of what the
+// source has may go, and so may a delete marker that hides nothing: lifecycle rules remove those.
 func (r Removed) keeps(p *pair, v s3.Version) bool {
 	hides := len(p.source) > 0 || slices.ContainsFunc(p.target, func(v s3.Version) bool { return !v.DeleteMarker })
 	return r != nil && hides && !copyIn(p.source, v) && !r(p.bucket, v)
 }
 
-// older reports whether a change replaces other content by that of an older version, which no client does.
+// older reports whether a change replaces content by that of an older version, which no client
+// does.
 func (c *change) older() bool {
 	v, old := c.version, c.old
 	return old != nil && v.Modified.Truncate(time.Millisecond).Before(old.Modified.Truncate(time.Millisecond)) &&
 		(v.ETag != old.ETag || v.Size != old.Size || v.DeleteMarker != old.DeleteMarker)
 }
 
-// keep takes out of what is to be done what stays on the target, and returns that.
+// keep takes out of the changes what stays on the target, and returns it.
 func (d *differences) keep(p *pair, known Removed) (kept []Item) {
 	d.surplus = slices.DeleteFunc(d.surplus, func(v s3.Version) bool {
 		keeps := known.keeps(p, v)

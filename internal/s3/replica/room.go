@@ -5,20 +5,19 @@ import (
 	"sync"
 )
 
-// room is how much of a listing may be in memory. One goroutine takes of it.
+// room limits the memory of a listing. Only one goroutine takes from it.
 type room struct {
 	size  int
 	mu    sync.Mutex
 	taken int
-	// freed has a value when something was given back since it was last received.
+	// freed has a value if memory was freed since it was last received.
 	freed chan struct{}
 }
 
 func newRoom(size int) *room { return &room{size: size, freed: make(chan struct{}, 1)} }
 
-// take waits until there is room for so many bytes, or for more than there can be
-// until all is given back. It returns what gives it back, and false when ctx ends
-// before.
+// take waits until there is room for so many bytes; more than the limit are allowed when nothing
+// else is taken. It returns a function that frees them, and false if ctx ends first.
 func (r *room) take(ctx context.Context, bytes int) (release func(), ok bool) {
 	for !r.try(bytes) {
 		select {

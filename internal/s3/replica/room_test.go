@@ -75,7 +75,7 @@ func TestVersionsKeepOnceWhatTheyHaveInCommon(t *testing.T) {
 	for i := range 1000 {
 		g.add(version(i, strings.Repeat("x", 2000)))
 	}
-	if g.attributes > 3000 || g.size > 1001*bare+4000 {
+	if g.attributes > 3000 || g.size > 1001*versionBytes+4000 {
 		t.Errorf("the attributes take %d of %d bytes", g.attributes, g.size)
 	}
 	for _, v := range g.versions {
@@ -96,11 +96,11 @@ func TestManyVersionsWithAttributesOfTheirOwnKeepNoMoreThanThereIsRoomFor(t *tes
 			kept++
 		}
 	}
-	if g.attributes > thick || kept < 500 || kept > 1100 || len(g.versions) != 10_000 {
+	if g.attributes > maxAttributeBytes || kept < 500 || kept > 1100 || len(g.versions) != 10_000 {
 		t.Errorf("%d of %d versions keep attributes, of %d bytes", kept, len(g.versions), g.attributes)
 	}
-	if p := (pair{source: g.versions}); p.told() {
-		t.Error("all is said to be told")
+	if p := (pair{source: g.versions}); p.isComplete() {
+		t.Error("the pair is said to be complete")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestObjectsAreListedNoFurtherThanThereIsRoom(t *testing.T) {
 		objects := make(chan object, 1000)
 		go func() {
 			defer close(objects)
-			group(t.Context(), list, newRoom(3*one.size), objects)
+			group(t.Context(), "", list, newRoom(3*one.size), objects)
 		}()
 		synctest.Wait()
 		if len(objects) != 3 {

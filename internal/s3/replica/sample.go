@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// stretch is how much of one version is read at most.
-	stretch = 8 << 20
-	// readers is how many are read at the same time.
-	readers = 16
+	// maxStretch is how many bytes of one version are read at most.
+	maxStretch = 8 << 20
+	// readersAtOnce is how many versions are read at the same time.
+	readersAtOnce = 16
 )
 
-// sample is a random choice of versions, each as likely as any other.
+// sample is a random sample of versions; each has the same probability.
 type sample struct {
 	bytes   int64
 	offered int
@@ -35,7 +35,7 @@ type candidate struct {
 
 func newSample(bytes int64) *sample { return &sample{bytes: bytes} }
 
-// offer takes a version into account.
+// offer adds a version to the choice.
 func (s *sample) offer(bucket string, v s3.Version) {
 	if v.Size == 0 || s.bytes == 0 || v.Attributes != nil && v.Attributes.Encryption == s3.SSEC {
 		return
@@ -49,14 +49,13 @@ func (s *sample) offer(bucket string, v s3.Version) {
 	}
 }
 
-// choose returns as many of the candidates as the bytes allow, with a random
-// stretch of each.
+// choose returns as many versions as the bytes allow, with a random stretch of each.
 func (s *sample) choose() []candidate {
 	rand.Shuffle(len(s.kept), func(i, j int) { s.kept[i], s.kept[j] = s.kept[j], s.kept[i] })
 	left := s.bytes
 	var chosen []candidate
 	for _, one := range s.kept {
-		one.length = min(one.Size, stretch, left)
+		one.length = min(one.Size, maxStretch, left)
 		if one.length == 0 {
 			break
 		}
@@ -71,12 +70,12 @@ func (s *sample) choose() []candidate {
 func (s *sample) check(ctx context.Context, source, target s3.Source, report *Report) error {
 	var mu sync.Mutex
 	var errs []error
-	parallel.Each(readers, s.choose(), func(one candidate) {
+	parallel.Each(readersAtOnce, s.choose(), func(one candidate) {
 		aspects, err := one.differ(ctx, source, target)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case errors.Is(err, s3.ErrGone), errors.Is(err, s3.ErrUnreadable): // the former since it was compared
+		case errors.Is(err, s3.ErrGone), errors.Is(err, s3.ErrUnreadable): // gone: since it was compared
 		case err != nil:
 			errs = append(errs, err)
 		default:
@@ -90,8 +89,8 @@ func (s *sample) check(ctx context.Context, source, target s3.Source, report *Re
 	return errors.Join(errs...)
 }
 
-// differ tells in what the content differs that both sides hand out, and what they
-// tell of it besides, which no listing tells all of.
+// differ returns how the content and the headers differ that both sides return to readers. Listings
+// do not have all headers.
 func (one candidate) differ(ctx context.Context, source, target s3.Source) ([]Aspect, error) {
 	if err := describe(ctx, source, one.bucket, &one.Version); err != nil {
 		return nil, err

@@ -13,48 +13,47 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Warning is something that cannot be carried over.
+// Warning is a setting that cannot be copied.
 type Warning struct {
 	Bucket  string
 	Setting s3.SettingName
-	// Mark is that of its value: a person releases that value.
+	// Mark is the hash of its value: a person releases that value.
 	Mark string
-	// Reason is why, in the server's words where it gave any.
+	// Reason is the server's reason, if it gave one.
 	Reason string
 }
 
-// String is the warning for people.
+// String is the text for a message.
 func (w Warning) String() string {
 	return fmt.Sprintf("the %s of bucket %s (%s) cannot be carried over: %s", w.Setting, w.Bucket, w.Mark, w.Reason)
 }
 
-// acting are the settings that would change a copy under way: they remove or lock
-// objects by themselves, or tell others of them.
-var acting = []s3.SettingName{s3.Versioning, s3.ObjectLock, s3.Lifecycle, s3.Notification, s3.Quota}
+// active are the settings that are active during a copy: they remove or lock objects, or send
+// notifications about them.
+var active = []s3.SettingName{s3.Versioning, s3.ObjectLock, s3.Lifecycle, s3.Notification, s3.Quota}
 
-// Acts reports whether a setting acts by itself, so that only [Settle] sets it.
-func Acts(name s3.SettingName) bool { return slices.Contains(acting, name) }
+// Acts reports whether a setting is active, so that only [Settle] sets it.
+func Acts(name s3.SettingName) bool { return slices.Contains(active, name) }
 
-// Prepare makes the buckets of the source on the target, with all settings that do
-// not act by themselves. Where the source has versions, the target keeps them, even
-// if the source does not any more. It may be called again at any time.
+// Prepare creates the buckets of the source on the target, with all settings that are not active.
+// If a bucket of the source has or had versioning, the target keeps versions. It may be called
+// again at any time.
 func Prepare(ctx context.Context, source s3.Source, target s3.Target) ([]Warning, error) {
 	return eachBucket(ctx, source, target, prepare)
 }
 
-// Settle gives the buckets of the target all settings that the source's have. It
-// is for the end, once nothing is copied any more. What was suspended in a bucket
-// before a copy went on must be enabled again by [Prepare].
+// Settle gives the buckets of the target all settings of the source. Call it at the end, when
+// nothing more is copied. Before copying again, call [Prepare], which enables suspended versioning.
 func Settle(ctx context.Context, source s3.Source, target s3.Target) ([]Warning, error) {
 	return eachBucket(ctx, source, target, func(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {
 		return apply(ctx, target, bucket, want, s3.SettingNames())
 	})
 }
 
-// ActingOf returns what of a bucket's settings acts by itself and is not set before [Settle].
+// ActingOf returns the active settings of a bucket, which are not set before [Settle].
 func ActingOf(all s3.Settings) s3.Settings {
 	of := make(s3.Settings)
-	for _, name := range acting {
+	for _, name := range active {
 		if all[name] != "" && all[name] != s3.VersioningEnabled {
 			of[name] = all[name]
 		}
@@ -62,12 +61,12 @@ func ActingOf(all s3.Settings) s3.Settings {
 	return of
 }
 
-// SettleAs is [Settle] where there is no source any more that could be asked: it sets what
-// [ActingOf] told of buckets before. A bucket that the target does not have is left out.
+// SettleAs is [Settle] if the source is not available: it sets what [ActingOf] returned for buckets
+// before. It skips buckets that the target does not have.
 func SettleAs(ctx context.Context, target s3.Target, buckets map[string]s3.Settings) ([]Warning, error) {
 	return eachBucket(ctx, recorded{buckets: buckets}, target, func(ctx context.Context, target s3.Target, bucket string, want s3.Settings) ([]Warning, error) {
 		var names []s3.SettingName // in the order in which they can be set
-		for _, name := range acting {
+		for _, name := range active {
 			if want[name] != "" {
 				names = append(names, name)
 			}
@@ -80,7 +79,7 @@ func SettleAs(ctx context.Context, target s3.Target, buckets map[string]s3.Setti
 	})
 }
 
-// recorded are settings as they were.
+// recorded is a source that only has the recorded settings.
 type recorded struct {
 	s3.Source
 	buckets map[string]s3.Settings
@@ -94,7 +93,7 @@ func (r recorded) Settings(_ context.Context, bucket string) (s3.Settings, error
 	return r.buckets[bucket], nil
 }
 
-// eachBucket does something about each bucket of the source, several at the same time.
+// eachBucket calls do for each bucket of the source, several at the same time.
 func eachBucket(ctx context.Context, source s3.Source, target s3.Target,
 	do func(context.Context, s3.Target, string, s3.Settings) ([]Warning, error),
 ) ([]Warning, error) {
@@ -133,15 +132,15 @@ func prepare(ctx context.Context, target s3.Target, bucket string, want s3.Setti
 	}
 	var quiet []s3.SettingName
 	for _, name := range s3.SettingNames() {
-		if !slices.Contains(acting, name) {
+		if !slices.Contains(active, name) {
 			quiet = append(quiet, name)
 		}
 	}
 	return apply(ctx, target, bucket, want, quiet)
 }
 
-// apply sets those settings that are not as they should be. What the target
-// refuses for what it is becomes a warning; anything else is an error.
+// apply changes the settings that differ. If the target refuses a value, that is a warning;
+// anything else is an error.
 func apply(ctx context.Context, target s3.Target, bucket string, want s3.Settings, names []s3.SettingName) ([]Warning, error) {
 	have, err := target.Settings(ctx, bucket)
 	if err != nil {
@@ -160,7 +159,7 @@ func apply(ctx context.Context, target s3.Target, bucket string, want s3.Setting
 	return warnings, nil
 }
 
-// Try sets a setting, and warns if the target refuses it.
+// Try changes a setting, and returns a warning if the target refuses it.
 func Try(ctx context.Context, target s3.Target, bucket string, name s3.SettingName, value string) ([]Warning, error) {
 	err := target.Set(ctx, bucket, name, value)
 	var refused s3.Refusal
@@ -173,7 +172,7 @@ func Try(ctx context.Context, target s3.Target, bucket string, name s3.SettingNa
 	return nil, err
 }
 
-// compareSettings names the settings in which the buckets of both sides differ.
+// compareSettings names the settings that differ between the sides.
 func compareSettings(ctx context.Context, source, target s3.Source, bucket string) ([]s3.SettingName, error) {
 	var want, have s3.Settings
 	var theirs, ours error

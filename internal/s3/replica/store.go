@@ -13,13 +13,13 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// md5ETag is the length of an ETag that is the MD5 of an object stored at once.
+// md5ETag is the length of an ETag that is an MD5, of an object that was stored in one request.
 const md5ETag = 32
 
-// maxParts is how many parts an object can have.
+// maxParts is the maximum number of parts of an object.
 const maxParts = 10_000
 
-// store puts a version on the target, in place of the one that is there.
+// store stores a version on the target in place of the old one.
 func (r *run) store(ctx context.Context, bucket string, c change) error {
 	v := c.version
 	parts := !v.DeleteMarker && r.parted(v)
@@ -45,9 +45,9 @@ func (r *run) store(ctx context.Context, bucket string, c change) error {
 	return r.whole(ctx, bucket, c)
 }
 
-// isRewritten reports whether the target has the version with the same ETag. A server that is told the ETag refuses to
-// store such a version again, so the old one is removed before that. It may be the only copy that can be read, so the
-// source's content is read to its end first.
+// isRewritten reports whether the target has the version with the same ETag. A server refuses to
+// store such a version again if the request has the ETag, so EKCO removes the old one first. It may
+// be the only copy that can be read, so EKCO first reads the content of the source to its end.
 func (c *change) isRewritten() bool { return c.old != nil && c.old.ETag == c.version.ETag }
 
 // readAll reads a content to its end.
@@ -63,8 +63,8 @@ func (r *run) readAll(ctx context.Context, bucket string, v s3.Version) error {
 	})
 }
 
-// parted reports whether a version is carried in parts. MinIO tells by the length
-// of its ETag how an encrypted one was stored, and reads it accordingly.
+// parted reports whether a version is copied in parts. MinIO knows by the length of the ETag how an
+// encrypted object was stored, and reads it accordingly.
 func (r *run) parted(v s3.Version) bool {
 	if v.Attributes.Encryption != s3.Unencrypted {
 		return len(v.ETag) != md5ETag
@@ -92,7 +92,7 @@ func (r *run) whole(ctx context.Context, bucket string, c change) error {
 			c.old = nil
 		}
 		err = r.target.Put(ctx, bucket, v, c.old, content, unchecked)
-		// An encrypted object's ETag, for one, is no checksum of its content, which was read to its end.
+		// The ETag may be no checksum of the content, as for an encrypted object. The content was read to its end.
 		unchecked = unchecked || errors.Is(err, s3.ErrDigest)
 		return err
 	})
@@ -132,13 +132,13 @@ func (r *run) inParts(ctx context.Context, bucket string, v s3.Version) error {
 	if errors.Is(err, s3.ErrExists) {
 		err = nil
 	}
-	// Not with ctx: it may be why.
+	// Not with ctx, which may be done.
 	abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return errors.Join(err, r.target.Abort(abort, bucket, v, upload))
 }
 
-// parts stores the parts of a version. After one has failed no other is begun.
+// parts stores the parts of a version. After an error it starts no other part.
 func (r *run) parts(ctx context.Context, bucket string, v s3.Version, upload string) ([]s3.Part, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -176,8 +176,7 @@ func (r *run) part(ctx context.Context, bucket string, v s3.Version, upload stri
 	return part, err
 }
 
-// retry tries something until it succeeds, cannot succeed, or was tried often
-// enough.
+// retry calls try until it succeeds, cannot succeed, or has failed too often.
 func (r *run) retry(ctx context.Context, try func() error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -191,7 +190,7 @@ func (r *run) retry(ctx context.Context, try func() error) error {
 	return err
 }
 
-// final reports whether trying again cannot help.
+// final reports whether a retry cannot help.
 func final(err error) bool {
 	for _, kind := range []error{s3.ErrGone, s3.ErrExists, s3.ErrLocked, s3.ErrUnreadable, s3.ErrNotOffered, s3.ErrDenied, s3.ErrFull, context.Canceled} {
 		if errors.Is(err, kind) {
@@ -201,7 +200,7 @@ func final(err error) bool {
 	return false
 }
 
-// open opens content at the speed that is allowed, counting what is carried.
+// open opens content with the bandwidth limit, and counts its bytes.
 func (r *run) open(ctx context.Context, bucket string, v s3.Version, offset, length int64) (s3.Content, error) {
 	content, err := r.source.Open(ctx, bucket, v, offset, length)
 	if err != nil {
@@ -211,14 +210,14 @@ func (r *run) open(ctx context.Context, bucket string, v s3.Version, offset, len
 	return content, nil
 }
 
-// metered is content under way.
+// metered is content with a bandwidth limit.
 type metered struct {
 	io.ReadCloser
 	ctx context.Context
 	run *run
 }
 
-// Read reads no more than the limit allows at once, and waits for its turn.
+// Read reads no more than the limit allows at once, and waits as long as the limit demands.
 func (m *metered) Read(into []byte) (int, error) {
 	limit := m.run.options.Bandwidth
 	if limit != nil {

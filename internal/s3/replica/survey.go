@@ -8,14 +8,14 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// Extent is how much there is.
+// Extent is the size of a store.
 type Extent struct {
 	Buckets, Versions, Bytes int64
 	Fingerprint              Fingerprint
 }
 
-// Survey counts what a store has: the versions of all objects, with their delete
-// markers and the bytes of their content.
+// Survey counts the buckets of a store, the versions of all objects with their delete markers, and
+// the bytes of their content.
 func Survey(ctx context.Context, store s3.Source) (Extent, error) {
 	var extent Extent
 	buckets, err := store.Buckets(ctx)

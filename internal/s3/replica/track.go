@@ -8,29 +8,28 @@ import (
 	"github.com/replicatedhq/ekco/internal/s3"
 )
 
-// tracker knows how far a pass is. Buckets and their objects are done in any order; the
-// position is the last one up to which all are.
+// tracker records the progress of a pass. Buckets and their objects are done in any order; the
+// position is the last one up to which everything is done.
 type tracker struct {
 	options Options
 
-	mu   sync.Mutex
-	all  Result
-	told time.Time
-	// buckets are those that are under way or wait for earlier ones, in their order.
+	mu         sync.Mutex
+	all        Result
+	reportedAt time.Time
+	// buckets are those in progress or waiting for earlier ones, in their order.
 	buckets []*progress
-	// passed counts objects since the last checkpoint, which was at at.
+	// passed counts objects since the last checkpoint, which was at the time at.
 	passed int
 	at     time.Time
 }
 
-// progress is how far a bucket is. The tracker's mutex guards it.
+// progress is the progress of a bucket. The tracker's mutex guards it.
 type progress struct {
 	bucket string
-	// room is for what is in open: one large object can take longer than thousands
-	// after it.
+	// room limits open: one large object can take longer than thousands after it.
 	room *room
-	// open are the objects from the position on, of which some are done; first is
-	// the number of the first of them, and key that of the last one before it.
+	// open are the objects from the position on, of which some are done. first is the number of the
+	// first one, and key is the key before it.
 	open  []place
 	first int
 	key   string
@@ -43,20 +42,20 @@ type place struct {
 	key         string
 	seen, bytes int64
 	done        bool
-	// release gives back the room of this place.
+	// release frees the memory of this place.
 	release func()
 }
 
-// undone is how many bytes the places of objects after one that is not done may
-// take: of some ten thousand objects.
-const undone = 8 << 20
+// maxOpenBytes is how many bytes the places after an unfinished object may take: of some ten thousand
+// objects.
+const maxOpenBytes = 8 << 20
 
 func newTracker(options Options) *tracker {
 	now := time.Now()
-	return &tracker{options: options, told: now, at: now}
+	return &tracker{options: options, reportedAt: now, at: now}
 }
 
-// begin begins a bucket, each after those before it.
+// begin registers a bucket after those before it.
 func (t *tracker) begin(bucket string, room *room) *progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,27 +64,25 @@ func (t *tracker) begin(bucket string, room *room) *progress {
 	return p
 }
 
-// found takes note of an object and returns its number. It waits while too many lie
-// behind one that is not done.
+// found registers an object and returns its number. It waits while too many objects follow an
+// unfinished one.
 func (t *tracker) found(ctx context.Context, b *progress, p pair) (number int, err error) {
-	release, ok := b.room.take(ctx, bare+len(p.key))
+	release, ok := b.room.take(ctx, versionBytes+len(p.key))
 	if !ok {
 		return 0, ctx.Err()
 	}
 	one := place{key: p.key, seen: int64(len(p.source)), release: release}
-	var all Fingerprint
 	for _, v := range p.source {
 		one.bytes += v.Size
-		all.with(listedAs(b.bucket, v))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all.Fingerprint.with(all)
+	t.all.Fingerprint.with(p.fingerprint)
 	b.open = append(b.open, one)
 	return b.first + len(b.open) - 1, nil
 }
 
-// done takes note that an object is done.
+// done records that an object is done.
 func (t *tracker) done(b *progress, number int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,8 +98,8 @@ func (t *tracker) done(b *progress, number int) error {
 		b.open, b.first = b.open[1:], b.first+1
 	}
 	now := time.Now()
-	if now.Sub(t.told) >= time.Second {
-		t.told = now
+	if now.Sub(t.reportedAt) >= time.Second {
+		t.reportedAt = now
 		t.options.Progress(t.all.Progress)
 	}
 	if !moved || t.buckets[0] != b || t.passed < t.options.CheckpointObjects && now.Sub(t.at) < t.options.CheckpointEvery {
@@ -116,7 +113,7 @@ func (t *tracker) checkpoint(at Position, now time.Time) error {
 	return t.options.Checkpoint(at)
 }
 
-// end takes note that a bucket is done. The position comes to it when all before it are.
+// end records that a bucket is done. The position moves to it when all buckets before it are done.
 func (t *tracker) end(b *progress) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,21 +128,21 @@ func (t *tracker) end(b *progress) error {
 	return t.checkpoint(Position{Bucket: last, Complete: true}, time.Now())
 }
 
-// tell tells the progress.
+// tell reports the progress.
 func (t *tracker) tell() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.options.Progress(t.all.Progress)
 }
 
-// count changes what was done.
+// count changes the counters.
 func (t *tracker) count(change func(*Progress)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change(&t.all.Progress)
 }
 
-// touched takes note of an object that is changed.
+// touched records an object that is changed.
 func (t *tracker) touched(p pair) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,7 +157,7 @@ func (t *tracker) notCarried(bucket string, v s3.Version) {
 	t.all.NotCarried.add(Item{bucket, v}.String())
 }
 
-// kept takes note of what stays on the target alone.
+// kept records items that stay on the target alone.
 func (t *tracker) kept(items ...Item) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,8 +25,8 @@ func (s *Store) Buckets(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(s.buckets)), nil
 }
 
-// Versions implements [s3.Source]. The keys are those of the moment it begins, the
-// versions of each those of the moment it is reached.
+// Versions implements [s3.Source]. The keys are those at its start, the versions of a key those
+// when it reaches the key.
 func (s *Store) Versions(ctx context.Context, name, after string) iter.Seq2[s3.Version, error] {
 	return func(yield func(s3.Version, error) bool) {
 		keys, err := s.keys(ctx, name)

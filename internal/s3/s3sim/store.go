@@ -16,11 +16,11 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim"
 )
 
-// ErrUnavailable is what a caller sees of a store that is away.
+// ErrUnavailable is the error of a store that is down.
 var ErrUnavailable = errors.New("the store does not answer")
 
-// Store is a simulated store. Make one with [New]. Its methods are safe for
-// concurrent use. Its effects are named VERB BUCKET or VERB BUCKET/KEY.
+// Store is a simulated store. Create it with [New]. Its methods are safe for concurrent use. Its
+// effects are named VERB BUCKET or VERB BUCKET/KEY.
 type Store struct {
 	sim.Controls
 
@@ -29,7 +29,7 @@ type Store struct {
 	buckets map[string]*bucket
 	uploads map[string]map[int][]byte
 	ids     int
-	// hears are those that are told what clients remove, by a number.
+	// hears are the listeners for removals by clients, by number.
 	hears map[int]func(s3.Removal)
 	heard int
 }
@@ -52,7 +52,7 @@ func New() *Store {
 	}
 }
 
-// SetDown takes the store away, or brings it back with all it had.
+// SetDown takes the store down, or brings it back with its data.
 func (s *Store) SetDown(down bool) { sim.Set(&s.mu, &s.down, down) }
 
 // AddBucket adds a bucket with settings, as an application does.
@@ -73,21 +73,21 @@ func (s *Store) DropBucket(name string) {
 	s.tell(name, "", "")
 }
 
-// LoseBucket is DropBucket by no client: the volume lost it.
+// LoseBucket is DropBucket without an event: the volume lost it.
 func (s *Store) LoseBucket(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.buckets, name)
 }
 
-// tell tells what a client removed. It expects mu to be held.
+// tell reports a removal by a client. It expects mu to be held.
 func (s *Store) tell(bucket, key, id string) {
 	for _, heard := range s.hears {
 		heard(s3.Removal{Bucket: bucket, Key: key, ID: id, At: time.Now()})
 	}
 }
 
-// Hear has somebody be told what clients remove, until ctx ends.
+// Hear reports what clients remove, until ctx ends.
 func (s *Store) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	if err := s.reach(ctx); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *Store) Hear(ctx context.Context, heard func(s3.Removal)) error {
 	return ctx.Err()
 }
 
-// Echo tells that nothing was removed.
+// Echo reports a removal of nothing.
 func (s *Store) Echo(_ context.Context, bucket, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +117,7 @@ func (s *Store) Echo(_ context.Context, bucket, key string) error {
 	return nil
 }
 
-// Write stores an object as an application does, at a time, and returns the
-// version.
+// Write stores an object as an application does, with that time, and returns the version.
 func (s *Store) Write(name, key, content string, attributes s3.Attributes, at time.Time) s3.Version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,14 +151,14 @@ func (s *Store) DeleteVersion(name, key, id string) {
 	s.tell(name, key, id)
 }
 
-// Lose is DeleteVersion by no client: the volume lost it.
+// Lose is DeleteVersion without an event: the volume lost it.
 func (s *Store) Lose(name, key, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buckets[name].remove(key, id)
 }
 
-// id is that of the next version. It expects mu to be held.
+// id returns the id of the next version. It expects mu to be held.
 func (s *Store) id(name string) string {
 	if !strings.Contains(s.buckets[name].settings[s3.Versioning], "Enabled") {
 		return s3.NullVersion
@@ -168,7 +167,7 @@ func (s *Store) id(name string) string {
 	return fmt.Sprintf("%08d-0000-4000-8000-000000000000", s.ids)
 }
 
-// insert puts a version in its place by time, instead of the one of the same id.
+// insert puts a version in its place by time, and replaces one with the same id.
 func (b *bucket) insert(one stored) {
 	b.remove(one.Key, one.ID)
 	versions := slices.Concat(b.objects[one.Key], []stored{one})
@@ -186,8 +185,8 @@ func (b *bucket) remove(key, id string) (removed bool) {
 	return removed
 }
 
-// Dump describes all that the store has, to be compared with another's: times are
-// told to the millisecond, as servers do.
+// Dump describes everything in the store, to compare it with another one. Times are in
+// milliseconds, as servers report them.
 func (s *Store) Dump() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +202,7 @@ func (s *Store) Dump() string {
 	return dump.String()
 }
 
-// String is the version for people.
+// String describes the version.
 func (one stored) String() string {
 	at := one.Modified.Truncate(time.Millisecond).Format(time.RFC3339Nano)
 	if one.DeleteMarker {
@@ -213,7 +212,7 @@ func (one stored) String() string {
 	return fmt.Sprintf("%s %s %s %v %v %v %v %v %q", one.ID, at, one.ETag, a.Headers, a.Expires, a.Tags, a.Retention, a.LegalHold, one.content)
 }
 
-// reach takes the time of a call and says why it does not get through, if so.
+// reach waits as long as a call takes, and returns why it fails.
 func (s *Store) reach(ctx context.Context) error {
 	if err := sim.Pass(ctx, &s.Controls); err != nil {
 		return err

@@ -81,8 +81,8 @@ func (s *Store) Put(ctx context.Context, name string, v s3.Version, old *s3.Vers
 	})
 }
 
-// put stores a version, unless its ETag is given and one of that id has it, or it would replace another one than the
-// old. It expects mu to be held.
+// put stores a version, unless its ETag is given and the version with that id has it, or unless it
+// would replace another version than old. It expects mu to be held.
 func (s *Store) put(name string, one stored, old *s3.Version, given bool) (bool, error) {
 	there, err := s.version(name, one.Version)
 	exists := err == nil
@@ -116,7 +116,7 @@ func (s *Store) Begin(ctx context.Context, name string, v s3.Version) (upload st
 	return upload, err
 }
 
-// Uploads is how many uploads are neither complete nor aborted.
+// Uploads returns how many uploads are neither complete nor aborted.
 func (s *Store) Uploads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *Store) Remove(ctx context.Context, name string, v s3.Version) error {
 	})
 }
 
-// SetAside stores a copy of a version in another bucket.
+// SetAside copies a version in another bucket.
 func (s *Store) SetAside(ctx context.Context, name string, v s3.Version, to string) error {
 	return s.do(ctx, "set-aside "+name+"/"+v.Key, func() (bool, error) {
 		if s.buckets[to] == nil {
@@ -223,7 +223,7 @@ func (s *Store) SetAside(ctx context.Context, name string, v s3.Version, to stri
 	})
 }
 
-// refusal is a request that is refused for what it is.
+// refusal is the error of a request that the server would refuse again.
 type refusal string
 
 // Error and Reason implement [s3.Refusal].

@@ -49,7 +49,14 @@ func (c *chain) next(seq uint64, record []byte) error {
 	if c.open != nil && c.open.number != layout.BlockOf(seq) {
 		c.endBlock() // retention moved the block's last events out
 	}
-	c.advance(layout.Head{Seq: seq, Hash: hash})
+	if c.first == 0 {
+		c.first = seq
+	}
+	if c.open == nil {
+		c.open = &indexed{number: layout.BlockOf(seq)}
+	}
+	c.events++
+	c.head = layout.Head{Seq: seq, Hash: hash}
 	if c.thorough {
 		event, err := journal.ParseRecord(record)
 		if err != nil {
@@ -61,17 +68,6 @@ func (c *chain) next(seq uint64, record []byte) error {
 		c.endBlock()
 	}
 	return nil
-}
-
-func (c *chain) advance(to layout.Head) {
-	if c.first == 0 {
-		c.first = to.Seq
-	}
-	c.events++
-	c.head = to
-	if c.open == nil {
-		c.open = &indexed{number: layout.BlockOf(to.Seq)}
-	}
 }
 
 // endBlock adds the open block to those that the index must have.
@@ -86,11 +82,6 @@ func (c *chain) endBlock() {
 
 // states reports whether the record begins with this sequence number.
 func states(record []byte, seq uint64) bool {
-	const member = `{"seq":`
-	rest, ok := bytes.CutPrefix(record, []byte(member))
-	if !ok {
-		return false
-	}
-	digits, _, ok := bytes.Cut(rest, []byte(","))
-	return ok && string(digits) == strconv.FormatUint(seq, 10)
+	start := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
+	return bytes.HasPrefix(record, append(start, ','))
 }

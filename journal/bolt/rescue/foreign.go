@@ -1,7 +1,6 @@
 package rescue
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -94,19 +93,15 @@ func isBlank(file *os.File) (bool, error) {
 	if len(start) < len(header) && bytes.HasPrefix(header, start) {
 		return true, nil
 	}
-	zero := make([]byte, 1<<16)
-	for input := bufio.NewReaderSize(io.NewSectionReader(file, 0, 1<<62), len(zero)); ; {
-		chunk, err := input.Peek(len(zero))
-		if !bytes.Equal(chunk, zero[:len(chunk)]) {
+	zero, chunk := make([]byte, 1<<16), make([]byte, 1<<16)
+	for at := int64(0); ; at += int64(len(chunk)) {
+		n, err := file.ReadAt(chunk, at)
+		switch {
+		case !bytes.Equal(chunk[:n], zero[:n]):
 			return false, nil
-		}
-		if errors.Is(err, io.EOF) {
+		case errors.Is(err, io.EOF):
 			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if _, err := input.Discard(len(chunk)); err != nil {
+		case err != nil:
 			return false, err
 		}
 	}

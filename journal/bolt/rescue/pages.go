@@ -209,12 +209,8 @@ func elementOf(b []byte, leaf bool, i int) (element, error) {
 	return element{flags: order.Uint32(header), key: b[from:middle:middle], value: b[middle:to:to], at: int64(middle)}, nil
 }
 
-// freelist returns the numbers of the free pages.
-func (p *pages) freelist() ([]uint64, error) {
-	list, err := p.read(p.meta.freelist, 0)
-	if err != nil {
-		return nil, fmt.Errorf("freelist: %w", err)
-	}
+// freeIn returns the numbers of the free pages.
+func freeIn(list page) ([]uint64, error) {
 	if list.flags != freelistPage {
 		return nil, damaged("page %d should be the freelist and has flags %x", list.id, list.flags)
 	}

@@ -30,10 +30,7 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 	if err != nil {
 		return found, err
 	}
-	feed := func(r *rebuilder) error {
-		lines := salvageLines(ctx, path, options)
-		return errors.Join(r.read(lines), lines.Close())
-	}
+	feed := func(r *rebuilder) error { return r.readScavenged(ctx, path, options) }
 	err = rebuild(path+files.SalvageSuffix, options.Now, feed, func(r *rebuilder) journal.Draft {
 		found = r.finding(aside, earlier, problem)
 		return journal.Draft{
@@ -55,28 +52,18 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 	return found, nil
 }
 
-// stream is the output of a scavenger; Close waits for its end.
-type stream struct {
-	*io.PipeReader
-	ended <-chan struct{}
-}
-
-func (s stream) Close() error {
-	err := s.PipeReader.Close()
-	<-s.ended
-	return err
-}
-
-// salvageLines streams the output of [scavenge]. The reader ends with an error if the process ends early. If that is
+// readScavenged feeds the output of [scavenge] to the rebuilder. If the process that runs it ends early with
 // [journal.ErrDamaged], the file crashed it, and no more can be read.
-func salvageLines(ctx context.Context, path string, options Options) io.ReadCloser {
+func (r *rebuilder) readScavenged(ctx context.Context, path string, options Options) error {
 	reader, writer := io.Pipe()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		writer.CloseWithError(scavengeAside(ctx, path, options, writer))
 	}()
-	return stream{PipeReader: reader, ended: ended}
+	err := errors.Join(r.read(reader), reader.Close())
+	<-ended
+	return err
 }
 
 // scavengeAside runs [scavenge] in a child, if Options.Child is set.

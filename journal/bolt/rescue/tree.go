@@ -158,16 +158,16 @@ func inOrder(key, previous, low, high []byte) error {
 // checkFree compares the used pages with the freelist: every page must be in one of the two. A used page in the
 // freelist would be overwritten.
 func (t *tree) checkFree() error {
-	free, err := t.freelist()
-	if err != nil {
-		return err
-	}
 	list, err := t.read(t.meta.freelist, 0)
+	if err == nil {
+		err = t.claim(list)
+	}
+	if err != nil {
+		return fmt.Errorf("freelist: %w", err)
+	}
+	free, err := freeIn(list)
 	if err != nil {
 		return err
-	}
-	if err := t.claim(list); err != nil {
-		return fmt.Errorf("freelist: %w", err)
 	}
 	for _, id := range free {
 		if id < 2 || id >= t.meta.end || t.seen[id] {

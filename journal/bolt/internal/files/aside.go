@@ -16,8 +16,12 @@ const AsideTime = "20060102T150405Z"
 
 // AsideName returns a free name, with the time after prefix.
 func AsideName(prefix string, now time.Time) (string, error) {
-	base := prefix + now.UTC().Format(AsideTime)
-	for name, n := base, 2; ; name, n = fmt.Sprintf("%s-%d", base, n), n+1 {
+	return FreeName(prefix+now.UTC().Format(AsideTime), "-", "")
+}
+
+// FreeName returns the name begin+end, or if it is taken begin+separator+number+end, of no existing file.
+func FreeName(begin, separator, end string) (string, error) {
+	for name, n := begin+end, 2; ; name, n = fmt.Sprintf("%s%s%d%s", begin, separator, n, end), n+1 {
 		_, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return name, nil

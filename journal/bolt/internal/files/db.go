@@ -13,6 +13,7 @@ import (
 func OpenDB(path string, readOnly bool) (*bbolt.DB, error) {
 	db, err := bbolt.Open(path, FileMode, &bbolt.Options{
 		ReadOnly: readOnly, Timeout: lockWait, FreelistType: bbolt.FreelistMapType,
+		PreLoadFreelist: true, // for its statistics
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, lockedError(path, path)

@@ -88,7 +88,6 @@ const (
 // Block is a decoded view of the stored bytes, without a copy.
 type Block struct {
 	number           uint64
-	events           uint32
 	earliest, latest int64
 	terms            []byte
 	ends             []byte
@@ -133,7 +132,7 @@ func DecodeBlock(number uint64, b []byte) (Block, error) {
 		return Block{}, fmt.Errorf("index block %d has no header: %w", number, journal.ErrDamaged)
 	}
 	decoded := Block{
-		events: binary.LittleEndian.Uint32(b[4:]), number: binary.LittleEndian.Uint64(b[8:]),
+		number:   binary.LittleEndian.Uint64(b[8:]),
 		earliest: int64(binary.LittleEndian.Uint64(b[16:])), latest: int64(binary.LittleEndian.Uint64(b[24:])),
 	}
 	terms := 4 * int(binary.LittleEndian.Uint32(b[32:]))

@@ -5,21 +5,23 @@ import (
 	"strings"
 )
 
-// builtIn are the policies that every server has by itself.
+// builtIn are the policies that every server has.
 var builtIn = []string{"readwrite", "readonly", "writeonly", "diagnostics", "consoleAdmin"}
 
-// Changed names what both have, and is not the same.
+// Changed names the entries that both have with different contents.
 func (i *IAM) Changed(other *IAM) []string {
 	alone := slices.Concat(i.Beyond(other), other.Beyond(i))
 	return slices.DeleteFunc(i.Differences(other), func(name string) bool { return slices.Contains(alone, name) })
 }
 
-// IsBuiltIn reports whether that is the name of a policy that every server has, and that differs between releases.
+// IsBuiltIn reports whether this is the name of a policy that every server has, and that differs
+// between releases.
 func IsBuiltIn(name string) bool {
 	return slices.ContainsFunc(builtIn, func(policy string) bool { return strings.HasPrefix(name, "policy "+policy+" (") })
 }
 
-// Beyond names what is not in other at all. Neither secrets nor contents are told.
+// Beyond names the entries that other does not have at all. It contains neither secrets nor
+// contents.
 func (i *IAM) Beyond(other *IAM) []string {
 	var alone []string
 	for _, k := range iamKinds {

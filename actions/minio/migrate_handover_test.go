@@ -9,6 +9,7 @@ import (
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -537,5 +538,84 @@ func TestAServiceThatComesDuringTheLastLookHoldsIt(t *testing.T) {
 		b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "without Service minio: minio-nodeport")
 		b.Remove(other)
 		b.ends(r, handedOver)
+	})
+}
+
+// TestTheClaimIsKeptWhenTheCopyIsGone: ha-minio got empty volumes while the deletion of the claim waited.
+func TestTheClaimIsKeptWhenTheCopyIsGone(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		scaled := func(replicas int) {
+			b.Edit(minio.StatefulSetRef(miniosim.Namespace), func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = replicas })
+			b.Reconcile()
+		}
+		reconcile := b.AfterEffect
+		b.AfterEffect = func(done string) {
+			if reconcile(done); done == "delete deployments minio/minio" {
+				scaled(0)
+			}
+		}
+		r := b.start()
+		b.comes("done cut-over")
+		b.Pass(DefaultKeepSource)
+		b.comes("done delete-deployment")
+		b.EmptyTarget()
+		scaled(6)
+		r.End()
+		if last := b.LastLine(); !strings.Contains(last, "its deployment id is target-2, and was target-1") || !strings.Contains(b.outcome(), claimKept) {
+			t.Errorf("it ends with %s; %s", last, b.outcome())
+		}
+	})
+}
+
+// TestADeletionThatIsRefusedProvesNothingLater: clients may write until somebody else deletes the Deployment.
+func TestADeletionThatIsRefusedProvesNothingLater(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		actionstest.InBubble(t, func(w *actionstest.World) {
+			b := grown(w)
+			b.asks()
+			b.Forbid("delete deployments")
+			r := b.start()
+			b.comes("done cut-over")
+			b.Pass(DefaultKeepSource)
+			b.comes("failed delete-deployment")
+			if restarts {
+				r.Halt()
+				b.Pass(24 * time.Hour)
+			}
+			b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+			b.Remove(minio.DeploymentRef(miniosim.Namespace))
+			b.ReconcileSingle()
+			if restarts {
+				r = b.start()
+			} else {
+				b.Retry(r)
+			}
+			r.End()
+			if last := b.LastLine(); !strings.Contains(last, "ended done the claim minio-pv-claim is kept") || !strings.Contains(b.outcome(), claimKept) {
+				t.Errorf("restarts %t: it ends with %s; %s", restarts, last, b.outcome())
+			}
+		})
+	}
+}
+
+// TestTheLastComparisonCanBeCancelled: what it finds may be too much to release.
+func TestTheLastComparisonCanBeCancelled(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.comes("done cut-over")
+		b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+		b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "object plain/late (null, ")
+		if _, err := fsm.Cancel(b.Folded(), b.Record().ID, "too much", "cli:me@here"); err != nil {
+			t.Error(err)
+		}
+		b.Cancel(r)
+		r.End()
+		if last := b.LastLine(); !strings.HasPrefix(last, "ended cancelled") || !strings.Contains(b.outcome(), `leads to "ha-minio", Deployment true, claim true`) {
+			t.Errorf("it ends with %s; %s", last, b.outcome())
+		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,6 +102,14 @@ func TestTheDeploymentIsDeletedOnceItIsNotThatOneAnyMore(t *testing.T) {
 	proof, err := s.Prove(t.Context(), step)
 	if outputs, failed := s.Do(t.Context(), step); err != nil || failed != nil || !strings.Contains(string(proof.Outputs), "unread") || string(outputs) != string(proof.Outputs) {
 		t.Errorf("%+v, %v; %s, %v", proof, err, outputs, failed)
+	}
+	// But it proves nothing long after that.
+	for ago, counts := range map[time.Duration]bool{checkCounts - time.Minute: true, checkCounts + time.Minute: false, -time.Hour: false} {
+		found := journal.MinioFound{At: time.Now().Add(-ago)}
+		step.Action = recordOf(t, ours, map[string]any{step.Planned.ID: journal.MinioCompared{MinioFound: found, Done: true}})
+		if proof, err := s.Prove(t.Context(), step); err != nil || !proof.Done || strings.Contains(string(proof.Outputs), "done") != counts {
+			t.Errorf("%s ago: %+v, %v", ago, proof, err)
+		}
 	}
 }
 
@@ -355,6 +364,9 @@ func TestTheLastLookGoesByNoClock(t *testing.T) {
 				b.held(journal.StepCompareAgainMinio, MinioNothingLacks, test.want)
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
+				if b.Count("failed delete-deployment") != 0 {
+					t.Error("what was released was compared once more")
+				}
 			})
 		})
 	}
@@ -617,5 +629,37 @@ func TestTheLastComparisonCanBeCancelled(t *testing.T) {
 		if last := b.LastLine(); !strings.HasPrefix(last, "ended cancelled") || !strings.Contains(b.outcome(), `leads to "ha-minio", Deployment true, claim true`) {
 			t.Errorf("it ends with %s; %s", last, b.outcome())
 		}
+	})
+}
+
+// TestAnEmptyCopyIsNoticedInAComparison: ha-minio gets empty volumes while the pod of standalone MinIO is replaced.
+func TestAnEmptyCopyIsNoticedInAComparison(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asks()
+		empty, reconcile := sync.OnceFunc(b.EmptyTarget), b.AfterEffect
+		b.AfterEffect = func(effect string) {
+			if reconcile(effect); strings.Contains(effect, "pods minio/minio-") {
+				empty()
+			}
+		}
+		r := b.start()
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "its deployment id is target-2, and was target-1")
+		b.Pass(2 * recheckInterval)
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "its deployment id is target-2, and was target-1")
+		r.Halt()
+	})
+}
+
+// TestADeploymentThatIsNewMayHaveAnotherStore: an installer made it after an earlier migration.
+func TestADeploymentThatIsNewMayHaveAnotherStore(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asksWith(journal.MinioMigrate{Switched: true, From: "uid-before", Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1", Source: "store-0"})
+		b.ends(b.start(), handedOver)
 	})
 }

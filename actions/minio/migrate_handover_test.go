@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -100,6 +102,14 @@ func TestTheDeploymentIsDeletedOnceItIsNotThatOneAnyMore(t *testing.T) {
 	proof, err := s.Prove(t.Context(), step)
 	if outputs, failed := s.Do(t.Context(), step); err != nil || failed != nil || !strings.Contains(string(proof.Outputs), "unread") || string(outputs) != string(proof.Outputs) {
 		t.Errorf("%+v, %v; %s, %v", proof, err, outputs, failed)
+	}
+	// But it proves nothing long after that.
+	for ago, counts := range map[time.Duration]bool{checkCounts - time.Minute: true, checkCounts + time.Minute: false, -time.Hour: false} {
+		found := journal.MinioFound{At: time.Now().Add(-ago)}
+		step.Action = recordOf(t, ours, map[string]any{step.Planned.ID: journal.MinioCompared{MinioFound: found, Done: true}})
+		if proof, err := s.Prove(t.Context(), step); err != nil || !proof.Done || strings.Contains(string(proof.Outputs), "done") != counts {
+			t.Errorf("%s ago: %+v, %v", ago, proof, err)
+		}
 	}
 }
 
@@ -354,6 +364,9 @@ func TestTheLastLookGoesByNoClock(t *testing.T) {
 				b.held(journal.StepCompareAgainMinio, MinioNothingLacks, test.want)
 				b.force(r)
 				b.ends(r, `the Service leads to "ha-minio", Deployment false, claim false`)
+				if b.Count("failed delete-deployment") != 0 {
+					t.Error("what was released was compared once more")
+				}
 			})
 		})
 	}
@@ -537,5 +550,116 @@ func TestAServiceThatComesDuringTheLastLookHoldsIt(t *testing.T) {
 		b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "without Service minio: minio-nodeport")
 		b.Remove(other)
 		b.ends(r, handedOver)
+	})
+}
+
+// TestTheClaimIsKeptWhenTheCopyIsGone: ha-minio got empty volumes while the deletion of the claim waited.
+func TestTheClaimIsKeptWhenTheCopyIsGone(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		scaled := func(replicas int) {
+			b.Edit(minio.StatefulSetRef(miniosim.Namespace), func(object map[string]any) { object["spec"].(map[string]any)["replicas"] = replicas })
+			b.Reconcile()
+		}
+		reconcile := b.AfterEffect
+		b.AfterEffect = func(done string) {
+			if reconcile(done); done == "delete deployments minio/minio" {
+				scaled(0)
+			}
+		}
+		r := b.start()
+		b.comes("done cut-over")
+		b.Pass(DefaultKeepSource)
+		b.comes("done delete-deployment")
+		b.EmptyTarget()
+		scaled(6)
+		r.End()
+		if last := b.LastLine(); !strings.Contains(last, "its deployment id is target-2, and was target-1") || !strings.Contains(b.outcome(), claimKept) {
+			t.Errorf("it ends with %s; %s", last, b.outcome())
+		}
+	})
+}
+
+// TestADeletionThatIsRefusedProvesNothingLater: clients may write until somebody else deletes the Deployment.
+func TestADeletionThatIsRefusedProvesNothingLater(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		actionstest.InBubble(t, func(w *actionstest.World) {
+			b := grown(w)
+			b.asks()
+			b.Forbid("delete deployments")
+			r := b.start()
+			b.comes("done cut-over")
+			b.Pass(DefaultKeepSource)
+			b.comes("failed delete-deployment")
+			if restarts {
+				r.Halt()
+				b.Pass(24 * time.Hour)
+			}
+			b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+			b.Remove(minio.DeploymentRef(miniosim.Namespace))
+			b.ReconcileSingle()
+			if restarts {
+				r = b.start()
+			} else {
+				b.Retry(r)
+			}
+			r.End()
+			if last := b.LastLine(); !strings.Contains(last, "ended done the claim minio-pv-claim is kept") || !strings.Contains(b.outcome(), claimKept) {
+				t.Errorf("restarts %t: it ends with %s; %s", restarts, last, b.outcome())
+			}
+		})
+	}
+}
+
+// TestTheLastComparisonCanBeCancelled: what it finds may be too much to release.
+func TestTheLastComparisonCanBeCancelled(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.comes("done cut-over")
+		b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+		b.held(journal.StepCompareAgainMinio, MinioNothingLacks, "object plain/late (null, ")
+		if _, err := fsm.Cancel(b.Folded(), b.Record().ID, "too much", "cli:me@here"); err != nil {
+			t.Error(err)
+		}
+		b.Cancel(r)
+		r.End()
+		if last := b.LastLine(); !strings.HasPrefix(last, "ended cancelled") || !strings.Contains(b.outcome(), `leads to "ha-minio", Deployment true, claim true`) {
+			t.Errorf("it ends with %s; %s", last, b.outcome())
+		}
+	})
+}
+
+// TestAnEmptyCopyIsNoticedInAComparison: ha-minio gets empty volumes while the pod of standalone MinIO is replaced.
+func TestAnEmptyCopyIsNoticedInAComparison(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asks()
+		empty, reconcile := sync.OnceFunc(b.EmptyTarget), b.AfterEffect
+		b.AfterEffect = func(effect string) {
+			if reconcile(effect); strings.Contains(effect, "pods minio/minio-") {
+				empty()
+			}
+		}
+		r := b.start()
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "its deployment id is target-2, and was target-1")
+		b.Pass(2 * recheckInterval)
+		b.held(journal.StepCompareMinio, MinioNothingLacks, "its deployment id is target-2, and was target-1")
+		r.Halt()
+	})
+}
+
+// TestADeploymentThatIsNewMayHaveAnotherStore: an installer made it after an earlier migration.
+func TestADeploymentThatIsNewMayHaveAnotherStore(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		b.asksWith(journal.MinioMigrate{Switched: true, From: "uid-before", Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1", Source: "store-0"})
+		b.ends(b.start(), handedOver)
 	})
 }

@@ -92,8 +92,8 @@ func TestTheRegistrysCertificateIsSignedByTheClusterAndAllElseStaysInItsSecret(t
 
 // TestTheRegistrysCertificateIsRenewedDuringACARotation: the CA with the key signs, and a third one is not trusted.
 func TestTheRegistrysCertificateIsRenewedDuringACARotation(t *testing.T) {
-	within(t, func(t *testing.T, c *certificatestest.Cluster) {
-		for signer, trusted := range map[string]bool{"the other CA in ca.crt": true, "a third CA": false} {
+	for signer, trusted := range map[string]bool{"the other CA in ca.crt": true, "a third CA": false} {
+		within(t, func(t *testing.T, c *certificatestest.Cluster) {
 			c.InstallRegistry(soon(), 0)
 			old := c.CA
 			c.CA = certificatestest.OtherCA(t, "kubernetes of "+signer, time.Now().Add(5*certificates.Year))
@@ -108,8 +108,8 @@ func TestTheRegistrysCertificateIsRenewedDuringACARotation(t *testing.T) {
 			if now := certificates.SignedBy(c.Held(certificatestest.RegistrySecret, "registry.crt"), c.CA.Certificate); (err == nil) != trusted || now != trusted {
 				t.Errorf("signed by %s: renewed by the CA with the key: %t: %v", signer, now, err)
 			}
-		}
-	})
+		})
+	}
 }
 
 func TestContourAndEnvoyAreRenewedTogetherByANewCA(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/replicatedhq/ekco/actions/monitoring"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/internal/kube"
-	"github.com/replicatedhq/ekco/actions/monitoring"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/test/await"
 	"github.com/replicatedhq/ekco/test/kurl"

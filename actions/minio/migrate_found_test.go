@@ -291,7 +291,7 @@ func TestWhatIsWrittenByOldConnectionsIsCompared(t *testing.T) {
 		served := b.SinglePods()
 		b.asks()
 		r := b.start()
-		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only once")
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only after")
 		b.Pass(5 * time.Minute)
 		b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now())
 		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/late")

@@ -11,6 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/actions/actionstest"
 	"github.com/replicatedhq/ekco/fsm"
+	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/minio"
 	"github.com/replicatedhq/ekco/internal/minio/miniosim"
 	"github.com/replicatedhq/ekco/internal/s3"
@@ -661,5 +662,23 @@ func TestADeploymentThatIsNewMayHaveAnotherStore(t *testing.T) {
 		b.Point(toHA)
 		b.asksWith(journal.MinioMigrate{Switched: true, From: "uid-before", Version: b.version(), Fingerprint: b.fingerprint(), Target: "target-1", Source: "store-0"})
 		b.ends(b.start(), handedOver)
+	})
+}
+
+// unanswered is an API server that deletes a Deployment and gives no answer.
+type unanswered struct{ minio.API }
+
+func (u unanswered) DeleteDeployment(ctx context.Context, uid string) error {
+	return errors.Join(u.API.DeleteDeployment(ctx, uid), kube.ErrUnavailable)
+}
+
+// TestADeletionWithoutAnAnswerCounts: EKCO deleted the Deployment, and not somebody else.
+func TestADeletionWithoutAnAnswerCounts(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		m := &migrator{api: unanswered{b.Client(b.Objects)}, changed: func() {}, listener: &listener{}, Migration: b.migration}
+		m.Stores = miniosim.Network{Both: b.Both}
+		b.ends(b.Start(b.Config([]actions.Definition{migrating(m)})), handedOver)
 	})
 }

@@ -79,7 +79,7 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 }
 
 // compareAgain verifies that standalone MinIO is as it was when the highly available one had everything, or else that
-// this has everything still. It can be cancelled, unlike the deletion.
+// that one still has everything. It can be cancelled, unlike the deletion.
 type compareAgain struct{ *migrator }
 
 func (s compareAgain) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
@@ -88,7 +88,7 @@ func (s compareAgain) Prove(ctx context.Context, step actions.StepContext) (acti
 		return proof, err
 	}
 	gone, err := deleteDeployment(s).Prove(ctx, step)
-	proof.Done = gone.Done // somebody else deleted the Deployment: nothing is verified, and the claim is kept
+	proof.Done = gone.Done // another client deleted the Deployment: EKCO verified nothing, and keeps the claim
 	return proof, err
 }
 
@@ -140,7 +140,7 @@ func (s deleteDeployment) Do(ctx context.Context, step actions.StepContext) (jso
 	return outputs, err
 }
 
-// notDeleted records that the last check counts no more: standalone MinIO runs on.
+// notDeleted records that the last check no longer counts: standalone MinIO still runs.
 func (deleteDeployment) notDeleted(ctx context.Context, step actions.StepContext) error {
 	return step.Note(context.WithoutCancel(ctx), journal.MinioCompared{})
 }
@@ -185,7 +185,7 @@ func (s deleteDeployment) below(ctx context.Context, step actions.StepContext) e
 // checkCounts is how long the last check counts, from its end to the deletion.
 const checkCounts = 10 * time.Minute
 
-// lateOutputs is the recorded result of the check, which a later step needs. If somebody else deletes the Deployment
+// lateOutputs is the recorded result of the check, which a later step needs. If another client deletes the Deployment
 // long after it, it proves nothing.
 func lateOutputs(step actions.StepContext) json.RawMessage {
 	outputs := step.Action.Steps[step.Planned.ID].Outputs

@@ -78,8 +78,8 @@ func knownAt(record journal.ActionRecord) (version, fingerprint string, err erro
 	return version, fingerprint, nil
 }
 
-// compareAgain verifies that standalone MinIO is as it was when the highly available one had everything, or else that
-// that one still has everything. It can be cancelled, unlike the deletion.
+// compareAgain verifies that standalone MinIO is as it was when the highly available one had everything. If it is not,
+// the highly available one must still have everything. This step can be cancelled, unlike the deletion.
 type compareAgain struct{ *migrator }
 
 func (s compareAgain) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {

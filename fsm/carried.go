@@ -31,14 +31,17 @@ type Mirrored struct {
 	// Adopted identifies the mirror.
 	Adopted journal.JournalAdopted
 	// Knew is the last event of this journal that the mirror's writer knew. Kept is the last event that this journal
-	// has not lost; 0 if unknown.
+	// has not lost; 0 if unknown, because the journal is an older copy to which other events were added.
 	Knew, Kept uint64
 }
 
-// knew reports whether the mirror's writer knew a pause of this journal. If the journal lost events and went on, it has
-// other events with the same numbers: a pause that is later than the mirror is another one.
+// knew reports whether the mirror's writer knew a pause of this journal. Only if it is unknown which events the journal
+// has lost does this depend on clocks.
 func (from Mirrored) knew(own PauseState) bool {
-	return (from.Kept == 0 || own.Seq <= min(from.Knew, from.Kept)) && !own.At.After(from.Adopted.MirroredAt)
+	if from.Kept == 0 {
+		return !own.At.After(from.Adopted.MirroredAt)
+	}
+	return own.Seq <= min(from.Knew, from.Kept)
 }
 
 // TakeOver drafts the events that take over what the mirror carries, after adopted, the events that take over its

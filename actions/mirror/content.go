@@ -53,6 +53,9 @@ type Content struct {
 	// Covered has the last event of each other journal that the writer knew. A pause from before that event has ended
 	// if the mirror lacks it.
 	Covered map[string]uint64 `json:"covered,omitempty"`
+	// CoveredAt has for each of these journals the last event on disk that the writer knew, and its hash. Old mirrors have
+	// none.
+	CoveredAt map[string]journal.Position `json:"covered_at,omitempty"`
 	journal.Carried
 	// Actions are the open actions, unless they are in parts.
 	Actions []journal.ActionRecord `json:"actions"`

@@ -55,8 +55,9 @@ type Mirror struct {
 	covered journal.Position
 	// inherited are the ended actions of mirrors that were loaded or taken over.
 	inherited []EndedAction
-	// knew has the last known event of each other journal, from the mirrors.
-	knew map[string]uint64
+	// knew and knewAt have the last known event of each other journal, and its last known event on disk, from the mirrors.
+	knew   map[string]uint64
+	knewAt map[string]journal.Position
 	// held are the actions in the mirror in the cluster; leftOut are those for which there was no space.
 	held    map[string]journal.ActionRecord
 	leftOut []string
@@ -106,6 +107,7 @@ func New(api kube.API, journalID string, log *slog.Logger, options ...Option) *M
 	m := &Mirror{
 		api: api, journalID: journalID, log: log, onFailure: func(error) {},
 		wake: make(chan struct{}, 1), syncs: make(chan chan error), knew: make(map[string]uint64),
+		knewAt: make(map[string]journal.Position),
 	}
 	for _, option := range options {
 		option(m)
@@ -167,8 +169,10 @@ func (m *Mirror) inherit(content Content) {
 		m.covered = content.At
 	}
 	maps.Copy(m.knew, content.Covered)
-	m.knew[content.JournalID] = content.Knew(content.JournalID)
+	maps.Copy(m.knewAt, content.CoveredAt)
+	m.knew[content.JournalID], m.knewAt[content.JournalID] = content.Knew(content.JournalID), content.At
 	maps.DeleteFunc(m.knew, func(id string, seq uint64) bool { return seq == 0 || id == m.journalID })
+	maps.DeleteFunc(m.knewAt, func(id string, _ journal.Position) bool { return m.knew[id] == 0 })
 }
 
 // Covered returns the last event of this journal that the mirror in the cluster names. The journal must keep that event,

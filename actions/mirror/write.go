@@ -121,7 +121,8 @@ func (m *Mirror) completed(ctx context.Context, content Content) Content {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	content.Ended, content.At, content.Covered = merge(m.endings.list, m.inherited), m.end, maps.Clone(m.knew)
+	content.Ended, content.At = merge(m.endings.list, m.inherited), m.end
+	content.Covered, content.CoveredAt = maps.Clone(m.knew), maps.Clone(m.knewAt)
 	content.WrittenAt = time.Now().UTC()
 	return content
 }

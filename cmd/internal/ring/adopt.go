@@ -73,19 +73,14 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ..
 		if result = r.catchUp(ctx); result != nil {
 			return
 		}
-		kept, salvaged := s.Seq, s.Journal.Salvaged
-		own := content.JournalID == r.journalID
-		switch {
-		case own && salvaged == nil:
-			return // this journal has all of it
-		case salvaged != nil:
-			kept = salvaged.LastSeq
-		}
-		if own {
-			options = append(options, mirror.Lost(kept))
+		if content.JournalID == r.journalID {
+			if s.Journal.Salvaged == nil {
+				return // this journal has all of it
+			}
+			options = append(options, mirror.Lost(s.Journal.Salvaged.LastSeq))
 		}
 		var drafts []journal.Draft
-		if drafts, result = r.adoption(ctx, s, content, kept, options...); result != nil || len(drafts) == 0 {
+		if drafts, result = r.adoption(ctx, s, content, options...); result != nil || len(drafts) == 0 {
 			return
 		}
 		r.log.Info("taking over the content of the mirror", "events", len(drafts), "journal", content.JournalID)
@@ -94,9 +89,8 @@ func (r *Ring) adoptFrom(ctx context.Context, content mirror.Content, options ..
 	return errors.Join(err, result)
 }
 
-// adoption returns the events with which this journal takes over the content of a mirror. Up to kept, the journal has
-// lost no events.
-func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Content, kept uint64, options ...mirror.AdoptOption) ([]journal.Draft, error) {
+// adoption returns the events with which this journal takes over the content of a mirror.
+func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Content, options ...mirror.AdoptOption) ([]journal.Draft, error) {
 	ended, err := mirror.AlreadyEnded(ctx, r.cfg.Store, content)
 	if err != nil {
 		return nil, err
@@ -106,10 +100,34 @@ func (r *Ring) adoption(ctx context.Context, s *fsm.State, content mirror.Conten
 	if err != nil {
 		return nil, err
 	}
+	kept, err := r.kept(ctx, s, content)
+	if err != nil {
+		return nil, err
+	}
 	return fsm.TakeOver(s, fsm.Mirrored{
 		Carried: content.Carried, Knew: content.Knew(r.journalID), Kept: kept,
 		Adopted: journal.JournalAdopted{JournalID: content.JournalID, Mirrored: content.At, MirroredAt: content.WrittenAt},
 	}, adopted), nil
+}
+
+// kept returns the last event that this journal has not lost. It is 0 if the journal is an older copy of the one that the
+// mirror's writer knew: it may have other events with the same numbers.
+func (r *Ring) kept(ctx context.Context, s *fsm.State, content mirror.Content) (uint64, error) {
+	known, kept := content.CoveredAt[r.journalID], s.Seq
+	if content.JournalID == r.journalID {
+		known = content.At
+	}
+	if salvaged := s.Journal.Salvaged; salvaged != nil {
+		kept = salvaged.LastSeq
+		if kept < known.Seq {
+			return kept, nil
+		}
+	}
+	there, err := journal.Contains(ctx, r.cfg.Store, known)
+	if err != nil || !there {
+		return 0, err
+	}
+	return kept, nil
 }
 
 // takeOver merges the open actions of an EKCO that no longer writes its mirror.

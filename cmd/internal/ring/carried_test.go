@@ -83,11 +83,15 @@ func TestAJournalThatComesBackDoesNotBringBackAPause(t *testing.T) {
 			w.stop(w.started())
 			w.store = first
 		},
-		"of a journal that began another": func(w *world, first journal.Store) { w.store = first; w.stop(w.started()) },
+		"of a journal that began another":    func(w *world, first journal.Store) { w.store = first; w.stop(w.started()) },
+		"of a machine whose clock was ahead": func(w *world, first journal.Store) { w.store = first },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
+				if strings.Contains(name, "ahead") {
+					w.store = memory.New(memory.Clock(func() time.Time { return w.now().Add(3 * time.Hour) }))
+				}
 				in := w.started()
 				w.pauses(in, "", 0)
 				w.pauses(in, "worker-1", 0)

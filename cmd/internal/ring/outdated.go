@@ -47,7 +47,7 @@ func (r *Ring) compareNow(ctx context.Context, s *fsm.State, own mirror.Content)
 // recordOutdated records in one append that events are lost, and the open actions of the mirror.
 func (r *Ring) recordOutdated(ctx context.Context, s *fsm.State, own mirror.Content) error {
 	kept := keptBefore(s, own.At)
-	adopted, err := r.adoption(ctx, s, own, kept, mirror.Lost(kept))
+	adopted, err := r.adoption(ctx, s, own, mirror.Lost(kept))
 	if err != nil {
 		return err
 	}

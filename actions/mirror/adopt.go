@@ -48,8 +48,8 @@ type adoption struct {
 //   - if both have an action, the own record stays. It gets the mirror's plan if it has none, and what the mirrored action
 //     leaves alone. But if the mirror's writer continued the action from the own record, its record replaces the own one;
 //   - if another journal wrote the mirror, own open actions that ended there are superseded;
-//   - if the own journal wrote the mirror and lost events since, its actions continue or end as in the mirror, where the
-//     mirror knows more.
+//   - if the own journal wrote the mirror and lost events since, its actions continue or end as in the mirror, unless they
+//     have other events here since and no less progress.
 //
 // An own action that the mirror does not name stays open, and each of its steps is verified before it is repeated: the
 // other EKCO may never have known it. The mirror of an old EKCO, which does not list ended actions, supersedes none.
@@ -87,12 +87,10 @@ func (a adoption) adopted() (drafts []journal.Draft) {
 			drafts = append(drafts, a.adopt(mirrored))
 		case a.underWay: // its worker plans and ends it
 		case a.own[known].Ended != nil:
-		case a.lost && further(mirrored, a.own[known]):
-			drafts = append(drafts, a.adopt(restoreTrimmed(mirrored, a.own[known])))
+		case a.lost && (further(mirrored, a.own[known]) || a.own[known].LastSeq <= a.lastSeq && !further(a.own[known], mirrored)):
+			drafts = append(drafts, a.replace(restoreTrimmed(mirrored, a.own[known])))
 		case !a.lost && a.own[known].LastSeq <= a.knew:
-			adopted := a.adopt(mirrored)
-			adopted.Payload = journal.ActionAdopted{Record: mirrored, JournalID: a.content.JournalID, Continues: true}
-			drafts = append(drafts, adopted)
+			drafts = append(drafts, a.replace(mirrored))
 		case !a.lost && mirrored.Planned && !a.own[known].Planned:
 			drafts = append(drafts, draft(mirrored, journal.TypeActionPlanned, journal.ActionPlanned{Plan: mirrored.Plan}))
 			drafts = append(drafts, left(mirrored, a.own[known])...)
@@ -115,6 +113,11 @@ func left(mirrored, own journal.ActionRecord) (drafts []journal.Draft) {
 
 func (a adoption) adopt(record journal.ActionRecord) journal.Draft {
 	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID})
+}
+
+// replace returns the event with which the mirrored record replaces the own one, which it continues.
+func (a adoption) replace(record journal.ActionRecord) journal.Draft {
+	return draft(record, journal.TypeActionAdopted, journal.ActionAdopted{Record: record, JournalID: a.content.JournalID, Continues: true})
 }
 
 // ended returns the events that end own actions that ended in the mirror.

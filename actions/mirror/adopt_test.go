@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,6 +59,11 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 	underWay.Actions = []journal.ActionRecord{planned(open("b", 5)), open("c", 6)}
 	past := planned(open("a", 3))
 	past.PastNoReturn = true
+	begun := func(lastSeq uint64, note string) journal.ActionRecord {
+		record := planned(open("a", lastSeq))
+		record.Steps = map[string]journal.StepRecord{"delete-node": {Open: true, Outputs: json.RawMessage(note)}}
+		return record
+	}
 	otherNode := open("a", 3)
 	otherNode.Subject = journal.NodeSubject("w1", "uid-of-its-successor")
 	open3 := []journal.ActionRecord{open("a", 3)}
@@ -114,6 +120,12 @@ func TestAdoptionDependsOnWhoWroteTheMirrorAndWhatTheJournalHas(t *testing.T) {
 			[]journal.ActionRecord{planned(open("a", 2))},
 			[]mirror.AdoptOption{mirror.Lost(2)},
 			[]string{"action.adopted a"},
+		},
+		"a journal that lost events takes back what a step noted since": {
+			mirrorOf("own", begun(9, "{}")), []journal.ActionRecord{begun(3, "")}, []mirror.AdoptOption{mirror.Lost(5)}, []string{"action.adopted a"},
+		},
+		"a journal that lost events keeps what its step noted since": {
+			mirrorOf("own", begun(9, "{}")), []journal.ActionRecord{begun(7, "")}, []mirror.AdoptOption{mirror.Lost(5)}, nil,
 		},
 		"a journal that lost events keeps what it knows more of": {
 			mirrorOf("own", planned(open("a", 9))), []journal.ActionRecord{past}, []mirror.AdoptOption{mirror.Lost(2)}, nil,

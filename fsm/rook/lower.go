@@ -253,7 +253,7 @@ func nodesByHost(w *fsm.World) map[string]*fsm.Thing {
 	return there
 }
 
-// crushOf returns the hosts in the CRUSH map.
+// crushHosts returns the hosts in the CRUSH map.
 func crushHosts(facts journal.RookFacts) []string {
 	if facts.Ceph == nil {
 		return nil

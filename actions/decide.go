@@ -81,7 +81,7 @@ func (a *run) endEarly(ended journal.ActionEnded) {
 	a.ending = &ended
 	for _, g := range a.groups {
 		if !g.busy {
-			a.leaveDomains(g)
+			a.dropClaim(g)
 		}
 	}
 	a.stopGoing()

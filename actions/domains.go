@@ -72,7 +72,7 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 		claim.Steps = append(claim.Steps, s.planned.ID)
 	}
 	if g.claimed != claim.Steps[0] {
-		a.leaveDomains(g)
+		a.dropClaim(g)
 		g.claimed = claim.Steps[0]
 	}
 	var names []string
@@ -96,19 +96,19 @@ func (a *run) takeDomains(g *group, steps []*stepState, checks []Check, start fu
 			refused := a.kind.gravest(a.heldForLoss(a.lasting(again)), a.record)
 			switch {
 			case a.stopping, a.looking.Err() != nil:
-				a.leaveDomains(g)
+				a.dropClaim(g)
 			case err != nil:
 				a.block(g, steps[0], Check{HoldDomains, Hold("cannot check whether another action changes the same: " + err.Error()).About("unchecked")})
 			case !ok:
 				a.waitForDomains(g, steps[0], taken)
 			case unasked != nil:
-				a.leaveDomains(g)
+				a.dropClaim(g)
 				a.block(g, steps[0], Check{HoldDomains, Hold("cannot repeat the last preflights: " + unasked.Error()).About("unasked")})
 			case refused.Verdict.Kind == VerdictHold:
-				a.leaveDomains(g)
+				a.dropClaim(g)
 				a.block(g, steps[0], refused)
 			case refused.Verdict.Kind == VerdictAbandon: // the next examination ends the action
-				a.leaveDomains(g)
+				a.dropClaim(g)
 				g.wait(a.cfg.Retry)
 			default:
 				g.claimed = "" // from now on the started step has the domains
@@ -141,8 +141,8 @@ func (a *run) waitForDomains(g *group, first *stepState, taken fsm.Taken) {
 	a.block(g, first, Check{HoldDomains, Hold(taken.Reason()).About(taken.By)})
 }
 
-// leaveDomains drops the group's claim, if it has one.
-func (a *run) leaveDomains(g *group) {
+// dropClaim drops the group's claim on its locks, if it has one.
+func (a *run) dropClaim(g *group) {
 	if g.claimed != "" {
 		a.cfg.Domains.Leave(a.record.ID, g.claimed)
 	}

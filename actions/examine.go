@@ -19,7 +19,7 @@ const lookTimeout = 30 * time.Second
 type candidate struct {
 	planned journal.PlannedStep
 	code    StepDef
-	// prove is set when the step was started before, so its effect may have happened, or when it waits for domains and
+	// prove is set if the effect may exist already: the step was started before, or it waits for locks and has
 	// [StepDef.MayBeForgone].
 	prove bool
 }
@@ -32,7 +32,7 @@ type examination struct {
 	// could not be asked.
 	checks []Check
 	err    error
-	// left is what the candidates must leave alone.
+	// left are the objects that the candidates must not change.
 	left []journal.ActionLeft
 }
 

@@ -30,7 +30,7 @@ type Items[I any] struct {
 	Name func(item I) string
 	// Waits returns why the step can do nothing about an item for now, or "". It may be nil.
 	Waits func(ctx context.Context, step StepContext, item I) (why string, err error)
-	// Look and Act are Prove and Do of a [Step], for one item.
+	// Look and Act correspond to Prove and Do of a [Step], for one item.
 	Look func(ctx context.Context, step StepContext, item I) (Proof, error)
 	Act  func(ctx context.Context, step StepContext, item I) (outputs json.RawMessage, err error)
 	// Bound is how many items are worked on in parallel; 0 means 10.
@@ -97,9 +97,9 @@ func (s Items[I]) Do(ctx context.Context, step StepContext) (json.RawMessage, er
 
 // UnfinishedError is the error of a step that is not done yet.
 type UnfinishedError struct {
-	// Left says, for people, what is not done, and why.
+	// Left describes the items that are not done, and why.
 	Left string
-	// Waits is set when all of that has to wait. The attempt then does not count as a failure.
+	// Waits is set if all of them have to wait. The attempt then does not count as a failure.
 	Waits bool
 	// Again names an earlier step whose result is no longer valid: EKCO repeats it before this one continues.
 	Again string
@@ -136,7 +136,7 @@ func (s Items[I]) each(
 	return results, nil
 }
 
-// inTime bounds the work on one item. One that panics fails alone.
+// inTime limits the time of the work on one item. If it panics, only that item fails.
 func (s Items[I]) inTime(ctx context.Context, step StepContext, item I, work func(context.Context, StepContext, I) itemResult) (result itemResult) {
 	if ctx.Err() != nil {
 		return itemResult{err: ctx.Err()}

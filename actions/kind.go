@@ -7,14 +7,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Kind is a kind of action: its definition, with the rules and domains of package fsm.
+// Kind is a kind of action: its definition, with the rules and locks of package fsm.
 type Kind struct {
 	Definition
 	// Rules names the rules of policy for the kind, from [fsm.Standing]. They are preflights in [Config], asked before
 	// each step of an automatic action, and decide from what EKCO knows already. In addition, [SafeMode] is asked for
 	// every action, and fsm.RuleContested for automatic ones with a Change.
 	Rules []string
-	// Domains are those that its steps may take, from [fsm.Standing]; see [NoDomains].
+	// Domains are the locks that its steps may take, from [fsm.Standing]; see [NoDomains].
 	Domains []string
 }
 
@@ -49,8 +49,8 @@ func (k *Kind) isPolicy(name string) bool {
 	return name == SafeMode || name == fsm.RuleContested || slices.Contains(k.Rules, name)
 }
 
-// askedLast reports whether a preflight is asked after all others have answered: those of [Definition.AskedLast], and
-// the rules of policy, which take no time.
+// askedLast reports whether a preflight runs after all others have answered, so that its answer is new: one in
+// [Definition.AskedLast], or a rule of policy.
 func (k *Kind) askedLast(name string) bool {
 	return slices.Contains(k.AskedLast, name) || k.isPolicy(name)
 }

@@ -38,7 +38,7 @@ func (f findings) judge(check Check, now time.Time) Check {
 	if now.Sub(found.since) >= v.Lasting {
 		return check
 	}
-	check.Verdict = Hold(fmt.Sprintf("%s; this counts only after it has lasted %s, and often ends sooner", v.Meanwhile, v.Lasting)).About("not yet " + v.Key)
+	check.Verdict = Hold(fmt.Sprintf("%s; often temporary, so EKCO waits until it has lasted %s", v.Meanwhile, v.Lasting)).About("not yet " + v.Key)
 	check.Verdict.Lasting = v.Lasting
 	return check
 }

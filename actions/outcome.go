@@ -18,7 +18,7 @@ func (a *run) examined(g *group, batch []*stepState, found examination) {
 	free(g, batch)
 	rest, checks := a.mayStart(g, batch, found)
 	if len(rest) == 0 {
-		a.leaveDomains(g)
+		a.dropClaim(g)
 		return
 	}
 	start := func(checks []Check) {

@@ -9,9 +9,9 @@ import (
 // Progress is the progress of a step, or what it waits for. It is for people who watch the action: no event has it, and
 // a restart forgets it.
 type Progress struct {
-	// Missing says what the last verification of the step did not find, or what holds its effect.
+	// Missing says what the last verification of the step did not find, or why its effect waits.
 	Missing string `json:"missing,omitempty"`
-	// Foreign is set when another program must do that, see [Proof]. Since is when that was first missing; the caller
+	// Foreign is set when another program must do that, see [Proof]. Since is when it was first missing; the caller
 	// that keeps the reports sets it.
 	Foreign bool      `json:"foreign"`
 	Since   time.Time `json:"since,omitzero"`

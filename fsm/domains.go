@@ -11,32 +11,32 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Domains are locks: steps that change the same domain take turns. A step takes all its domains at once and keeps them
-// until it ends, or until it is verified if its plan says so. An action without such a step has no domains. So no step
-// that has a domain waits for another action, and actions cannot deadlock. A step that could run next to another step
-// of its own action also waits for its turn: otherwise an action of many steps would keep the domain until its last
-// one.
+// Domains are locks: steps that change the same part of the cluster run one after the other. A step takes all its locks
+// at once and keeps them until it ends, or until it is verified if its plan says so. An action without such a step has
+// no locks. So a step with a lock never waits for another action, and actions cannot deadlock. A step that could run at
+// the same time as another step of its own action also waits until it is first: otherwise an action of many steps would
+// keep the lock until its last one.
 //
-// The state says which steps have domains, since their start is on disk. Domains itself holds only what comes before:
-// claims that were granted but have not begun, and claims that wait. A restart may forget both. The zero Domains is
-// ready for use, but only in the goroutine that owns the state.
+// The state has the locks of started steps, since their start is on disk. Domains has only the earlier claims: those
+// that were granted before the step's start is recorded, and those that wait. A restart may lose both. The zero Domains
+// is ready for use, but only in the goroutine that owns the state.
 type Domains struct {
 	granted map[claimKey]Claim
 	waiting map[claimKey]*waitingClaim
-	// jumped is the last clock jump by which the times in waiting were moved.
+	// jumped is the last clock jump to which the times in waiting were adapted.
 	jumped time.Time
 }
 
-// Claim is what an action must get before steps of it may start.
+// Claim is a request for locks, which steps of an action need before they start.
 type Claim struct {
 	// Action is the id of an open action.
 	Action string
-	// Steps may start together, and take these domains.
+	// Steps start together, and take the locks in Domains.
 	Steps   []string
 	Domains []string
 }
 
-// claimKey names a claim by its first step: steps that start together claim together.
+// claimKey identifies a claim by its first step: steps that start together share a claim.
 type claimKey struct{ action, step string }
 
 func (c Claim) key() claimKey { return claimKey{c.Action, c.Steps[0]} }
@@ -49,16 +49,17 @@ type waitingClaim struct {
 }
 
 const (
-	// claimTimeout is how long a claim keeps its place without asking again; an action asks at least every half minute.
+	// claimTimeout is how long a claim stays in the queue without being repeated; an action repeats it at least every
+	// half minute.
 	claimTimeout = 2 * time.Minute
-	// priorityAfter is after how long an action that EKCO began counts like one by a person: otherwise people could keep
-	// it waiting for ever.
+	// priorityAfter is how long an action that EKCO began waits until it has the priority of one that a person
+	// requested. Without it, people could delay it without limit.
 	priorityAfter = 10 * time.Minute
 )
 
-// Taken is why a claim is not granted.
+// Taken is the reason why a claim is not granted.
 type Taken struct {
-	// By is the other action. Step is its step that has the domain, or "" if By only waits for the domain too.
+	// By is the other action. Step is its step that holds the lock, or "" if By also waits for it.
 	By, Step string
 	Domain   string
 	// Stuck is why that step does not continue automatically, or "".
@@ -98,8 +99,8 @@ func words(domain string) string {
 	return "the " + strings.ReplaceAll(domain, "-", " ")
 }
 
-// Take grants the claim its domains, or returns why not and queues the claim. After a grant, the caller must start the
-// steps and call [Domains.Began], or call [Domains.Leave].
+// Take grants the claim its locks, or queues it and returns why. After a grant, the caller must start the steps and
+// call [Domains.Began], or call [Domains.Leave].
 func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bool) {
 	if len(claim.Domains) == 0 || len(claim.Steps) == 0 {
 		return Taken{}, true
@@ -125,7 +126,7 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 	return Taken{}, true
 }
 
-// Leave forgets the claims of an action's step, granted or waiting; with step "", all claims of the action.
+// Leave removes the claims of an action's step, granted or waiting; with step "", all claims of the action.
 func (d *Domains) Leave(action, step string) {
 	for key := range d.granted {
 		if key.action == action && (step == "" || key.step == step) {
@@ -162,7 +163,7 @@ func (d *Domains) Called(s *State, now time.Time) []string {
 	return slices.Compact(called)
 }
 
-// ahead are the actions that come before others in a domain: one of them, and whether there are more.
+// ahead are the actions with priority for a lock: one of them, and whether there are others.
 type ahead struct {
 	one    string
 	others bool
@@ -172,10 +173,10 @@ func (a ahead) and(action string) ahead {
 	return ahead{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
 }
 
-// of reports whether it has an action other than this one.
+// of reports whether there is an action other than this one.
 func (a ahead) of(action string) bool { return a.others || (a.one != "" && a.one != action) }
 
-// taken returns the actions that have each domain. It serves callers with many claims.
+// taken returns the actions that hold each lock. It is for callers with many claims.
 func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
 	taken := map[string]ahead{}
 	for _, rec := range s.Actions {
@@ -198,10 +199,10 @@ func (d *Domains) inOrder(s *State, now time.Time) []*waitingClaim {
 	})
 }
 
-// Began notes that the start of a step is recorded: from then on the state has its domains.
+// Began removes the granted claim once the start of the step is recorded: from then on, the state has its locks.
 func (d *Domains) Began(action, step string) { delete(d.granted, claimKey{action, step}) }
 
-// dropStale drops claims of actions that have ended or no longer ask.
+// dropStale removes claims of actions that have ended or no longer repeat them.
 func (d *Domains) dropStale(s *State, now time.Time) {
 	d.followClock(s)
 	for key := range d.granted {
@@ -216,7 +217,7 @@ func (d *Domains) dropStale(s *State, now time.Time) {
 	}
 }
 
-// followClock moves the times in waiting with a clock jump, as the state's, so that no waiting time changes.
+// followClock adapts the times in waiting to a clock jump, so that no waiting time changes.
 func (d *Domains) followClock(s *State) {
 	if s.Clock.JumpedAt.Equal(d.jumped) {
 		return
@@ -229,7 +230,7 @@ func (d *Domains) followClock(s *State) {
 	}
 }
 
-// free reports whether no other action has one of the domains.
+// free reports whether no other action holds one of the locks.
 func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 	var taken []Taken
 	for _, rec := range s.Actions {
@@ -251,7 +252,7 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return first(taken)
 }
 
-// isNext reports whether no other waiting claim comes first.
+// isNext reports whether no other waiting claim has priority.
 func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	since := now
 	if own := d.waiting[claim.key()]; own != nil {
@@ -267,13 +268,13 @@ func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	return first(before)
 }
 
-// comesFirst reports whether one waiting action comes before the other.
+// comesFirst reports whether one waiting action has priority over the other.
 func (s *State) comesFirst(now time.Time, one string, since time.Time, other string, otherSince time.Time) bool {
 	return s.inTurn(now, one, since, other, otherSince) < 0
 }
 
-// inTurn orders two waiting actions: those of people, and those that have waited long, come first; then the order of
-// requests.
+// inTurn compares the priority of two waiting actions: those of people, and those that have waited for priorityAfter,
+// come before others; then the order of requests decides.
 func (s *State) inTurn(now time.Time, one string, since time.Time, other string, otherSince time.Time) int {
 	a, b := s.Actions[one], s.Actions[other]
 	if a == nil || b == nil {
@@ -297,7 +298,7 @@ func (d *Domains) wait(now time.Time, claim Claim) {
 	w.Claim, w.asked, w.called = claim, now, false
 }
 
-// first returns the first of them in a fixed order, so that the message stays the same.
+// first returns the first one in a fixed order, so that the message stays the same.
 func first(taken []Taken) (Taken, bool) {
 	if len(taken) == 0 {
 		return Taken{}, true
@@ -307,7 +308,7 @@ func first(taken []Taken) (Taken, bool) {
 	}), false
 }
 
-// shared returns the first domain that is in both, or "".
+// shared returns the first lock that is in both, or "".
 func shared(a, b []string) string {
 	for _, domain := range a {
 		if slices.Contains(b, domain) {
@@ -317,7 +318,7 @@ func shared(a, b []string) string {
 	return ""
 }
 
-// has reports whether all of the domains are occupied.
+// has reports whether all of the locks are held.
 func has(occupied map[string]string, domains []string) bool {
 	return !slices.ContainsFunc(domains, func(domain string) bool { return occupied[domain] == "" })
 }

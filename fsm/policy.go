@@ -12,16 +12,16 @@ type Policy struct {
 	// Cooldown is the minimum time between two actions that EKCO starts itself, of a kind that obeys [RuleCooldown] and
 	// has none of its own.
 	Cooldown time.Duration
-	// DryRun makes a dry run of every action that EKCO starts itself.
+	// DryRun makes every action that EKCO starts itself a dry run.
 	DryRun bool
 	// Passive lets machines follow their facts, but starts no actions and records no refusals. Commands that work
 	// without an operator use it.
 	Passive bool
-	// Of has each machine's own policy, by the machine's name, in the machine's own type.
+	// Of has each machine's own policy, by the machine's name. The machine defines its type.
 	Of map[string]any
 }
 
-// DefaultPolicy returns the policy for an empty configuration, without the machines' own.
+// DefaultPolicy returns the policy for an empty configuration. It has no policies of machines; see [Policy.With].
 func DefaultPolicy() Policy {
 	return Policy{Settling: 15 * time.Second, Cooldown: 10 * time.Minute}
 }

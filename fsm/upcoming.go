@@ -13,7 +13,8 @@ import (
 type Upcoming struct {
 	Kind    journal.ActionKind `json:"kind"`
 	Subject journal.Subject    `json:"subject"`
-	// Things is how many things a rule about the whole cluster keeps waiting, with the cluster as Subject; else 0.
+	// Things is the number of things that a rule about the whole cluster keeps waiting; then Subject is the cluster.
+	// Otherwise it is 0.
 	Things int `json:"things"`
 	// At is when it begins, or may begin at the earliest; zero if unknown.
 	At time.Time `json:"at,omitzero"`
@@ -21,7 +22,7 @@ type Upcoming struct {
 	Never bool `json:"never"`
 	// Rule is the rule of policy that refuses it now and, as far as EKCO knows, still will at At; "" if none does.
 	Rule string `json:"rule"`
-	// Why tells people what it waits for, or why it never begins.
+	// Why says what it waits for, or why it never begins.
 	Why string `json:"why"`
 }
 
@@ -38,8 +39,8 @@ func (u Upcoming) MarshalJSON() ([]byte, error) {
 	return json.Marshal(with)
 }
 
-// Foresee returns what EKCO will begin according to the present state, the earliest first, and last what has no known
-// time. It leaves out what EKCO begins right now. It changes nothing.
+// Foresee returns what EKCO will begin according to the present state, sorted by time; entries without a known time
+// come last. It omits what EKCO begins right now. It changes nothing.
 func Foresee(s *State, p Policy, now time.Time) []Upcoming {
 	if p.Passive {
 		return nil
@@ -52,7 +53,8 @@ func Foresee(s *State, p Policy, now time.Time) []Upcoming {
 	return f.upcoming
 }
 
-// ForeseeThing is [Foresee] for one thing. It reports rules about the whole cluster for this thing alone.
+// ForeseeThing is [Foresee] for one thing. Foresee combines the things that a rule about the whole cluster keeps
+// waiting into one entry; ForeseeThing reports the rule for the thing itself.
 func ForeseeThing(s *State, p Policy, now time.Time, subject journal.Subject) []Upcoming {
 	t := s.Things[Key(subject)]
 	if t == nil || p.Passive {
@@ -95,7 +97,7 @@ type forecast struct {
 	upcoming []Upcoming
 	// ofCluster is the index in upcoming of the entry for each rule about the whole cluster.
 	ofCluster map[clusterKey]int
-	// alone: the forecast is for one thing, so nothing is counted together.
+	// alone is set if the forecast is for one thing, so that nothing is combined.
 	alone bool
 }
 
@@ -124,8 +126,7 @@ func (f *forecast) judge(t *Thing, kind *ActionKind, u Upcoming) {
 	f.upcoming = append(f.upcoming, u)
 }
 
-// waitsForCluster counts together the things that the rule keeps waiting: they may be thousands, and the rule gives all
-// of them the same reason.
+// waitsForCluster combines the things that the rule keeps waiting: they may be thousands, all with the same reason.
 func (f *forecast) waitsForCluster(rule *Rule, t *Thing, kind *ActionKind) {
 	key := clusterKey{kind.Name, rule.Name}
 	if known, ok := f.ofCluster[key]; ok {

@@ -140,7 +140,7 @@ type ActionWarned struct {
 	Answer string `json:"answer"`
 }
 
-// AnswerAutomatic is the answer if no person is asked: EKCO continues for the reason in the warning.
+// AnswerAutomatic is the answer if EKCO continues without asking a person. The warning has the reason.
 const AnswerAutomatic = "automatic"
 
 // ActionHeld says why an action waits. EKCO retries it automatically.
@@ -150,15 +150,16 @@ type ActionHeld struct {
 	// Step is the step that waits.
 	Step   string `json:"step,omitempty"`
 	Reason string `json:"reason"`
-	// Key names what the reason is about, like that of [ActionWarned].
+	// Key identifies the reason, like the key of [ActionWarned].
 	Key string `json:"key,omitempty"`
-	// List is set where the reason is a list that the key is of: a force must name that key.
+	// List is set if the reason is a list with this Key. Overriding it requires the Key, so a person overrides only the
+	// list that they have read.
 	List bool `json:"list,omitempty"`
-	// NeedsPersonAfter is how long it may last before it needs a person; with zero it never does.
+	// NeedsPersonAfter is how long the hold may last before it needs a person; zero means without limit.
 	NeedsPersonAfter Duration `json:"needs_person_after,omitempty"`
 }
 
-// ListKey is the key of the list that holds, empty where none does.
+// ListKey returns the key of the list that is the reason of the hold, empty if it is no list.
 func (h ActionHeld) ListKey() string {
 	if h.List {
 		return h.Key
@@ -166,8 +167,8 @@ func (h ActionHeld) ListKey() string {
 	return ""
 }
 
-// HoldNextAttempt is the hold of a step that is to be tried for as long as it takes, and whose
-// attempts were in vain so far. It lasts while the step is tried again.
+// HoldNextAttempt is the hold of a step that EKCO retries without limit, after failed attempts. It lasts during further
+// attempts.
 const HoldNextAttempt = "NextAttempt"
 
 // ActionReleased ends a hold.
@@ -176,8 +177,8 @@ type ActionReleased struct {
 	Step      string `json:"step,omitempty"`
 }
 
-// ActionLeft says that another owner now has something that the action was to remove. The action never removes it,
-// even if it changes again.
+// ActionLeft says that something the action was to remove now has another owner. The action never removes it, even if
+// it changes again.
 type ActionLeft struct {
 	// What names the thing, such as "osd.12".
 	What string `json:"what"`
@@ -223,8 +224,7 @@ type StepFailed struct {
 	NextTry time.Time `json:"next_try,omitzero"`
 	// Outputs are the results so far, for a step about many objects. Nil keeps those of an earlier attempt.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// Waits is set if the attempt did all it could, and the rest must wait for something. It does not count against
-	// the budget.
+	// Waits is set if the attempt did all that was possible and the rest must wait. It does not count as a failure.
 	Waits bool `json:"waits,omitempty"`
 	// Again names an earlier step that must run again before this one can continue.
 	Again string `json:"again,omitempty"`
@@ -245,10 +245,9 @@ type ActionStalled struct {
 // ActionRetried gives a stalled or held action a new budget, at once.
 type ActionRetried struct {
 	Reason string `json:"reason,omitempty"`
-	// Force also goes past what holds the action just then, as far as that may be forced;
-	// see [ActionRecord.Forced].
+	// Force also overrides the present holds of the action, if they can be forced; see [ActionRecord.Forced].
 	Force bool `json:"force,omitempty"`
-	// List is the key of the list that a person read, where a list holds the action.
+	// List is the key of the list that the person has read, if a list holds the action.
 	List string `json:"list,omitempty"`
 }
 

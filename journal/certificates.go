@@ -2,12 +2,11 @@ package journal
 
 import "time"
 
-// ActionRenewCertificate renews the certificates of a thing that are in Secrets. Its input is
-// a [CertificateInput].
+// ActionRenewCertificate renews certificates in Secrets that belong together. Its input is a [CertificateInput].
 const ActionRenewCertificate ActionKind = "renew-certificate"
 
-// Its steps. StepRenewCertificate writes the Secrets, and leaves a [CertificateRenewed].
-// StepAwaitLoaded waits for those who read them again by themselves, before others are restarted.
+// Its steps. StepRenewCertificate writes the Secrets; its outputs are a [CertificateRenewed]. StepAwaitLoaded waits for
+// servers that read the Secrets again automatically, before EKCO restarts the others.
 const (
 	StepRenewCertificate = "renew"
 	StepAwaitLoaded      = "await-loaded"
@@ -15,34 +14,30 @@ const (
 	StepAwaitServed      = "await-served"
 )
 
-// KindCertificate is the kind of what certificates are about, which is none of the Kubernetes
-// API.
+// KindCertificate is the kind of certificates as subjects. It is not a kind of the Kubernetes API.
 const KindCertificate = "Certificate"
 
-// The certificates that are in Secrets, which EKCO renews together where one of them does not
-// do without the others.
+// The certificates in Secrets, by server. EKCO renews those of one subject together.
 var (
 	CertificateRegistry  = Subject{Kind: KindCertificate, Name: "registry"}
 	CertificateKurlProxy = Subject{Kind: KindCertificate, Name: "kurl-proxy"}
 	CertificateContour   = Subject{Kind: KindCertificate, Name: "contour"}
-	// CertificateKubeletClient is that of KOTS, a copy of what kubelets know API servers by.
+	// CertificateKubeletClient is KOTS's client certificate for kubelets, a copy of the API servers'.
 	CertificateKubeletClient = Subject{Kind: KindCertificate, Name: "kubelet-client"}
 )
 
-// CertificateFile is the certificate in a file of that path below the directory of the
-// cluster's certificates.
+// CertificateFile is the certificate in a file. The path is relative to the directory of the cluster's certificates.
 func CertificateFile(path string) Subject {
 	return Subject{Kind: KindCertificate, Name: "pki/" + path}
 }
 
-// Certificate is what may be told of a certificate. There is nothing of a key in it but its
-// kind.
+// Certificate has the public facts of a certificate. Of its key, it has only the kind.
 type Certificate struct {
-	// At says where it is: "Secret kurl/registry-pki (registry.crt)", or a path.
+	// At is the certificate's location: "Secret kurl/registry-pki (registry.crt)", or a path.
 	At      string `json:"at"`
 	Subject string `json:"subject"`
 	Issuer  string `json:"issuer"`
-	// Names are the alternative ones, MoreNames how many there are besides.
+	// Names are the subject alternative names, MoreNames the number of those that are not listed.
 	Names     []string  `json:"names,omitempty"`
 	MoreNames int       `json:"more_names,omitempty"`
 	Usages    []string  `json:"usages,omitempty"`
@@ -57,34 +52,33 @@ type Certificate struct {
 	CannotRenew bool `json:"cannot_renew,omitempty"`
 }
 
-// CertificateFactsVersion is that of facts without a verdict. Earlier ones have none.
+// CertificateFactsVersion is the version of facts that do not contain a verdict. Earlier facts have no version.
 const CertificateFactsVersion = 2
 
-// CertificateFacts is what EKCO judges certificates by that belong together.
+// CertificateFacts are the facts by which EKCO judges certificates that belong together.
 type CertificateFacts struct {
 	// Version is [CertificateFactsVersion], or 0 if the verdict was recorded with the facts.
 	Version      int           `json:"v,omitempty"`
 	Certificates []Certificate `json:"certificates,omitempty"`
-	// Unreadable says what is wrong with what there is; Certificates are then those that
-	// could be read.
+	// Unreadable says which certificates cannot be read; Certificates then has the readable ones.
 	Unreadable string `json:"unreadable,omitempty"`
-	// Foreign: it is a customer's own, which is never touched.
+	// Foreign is set if the certificate is the customer's own. EKCO never changes it.
 	Foreign bool `json:"foreign,omitempty"`
-	// Unrenewed says why nobody renews it; empty if EKCO does.
+	// Unrenewed is the reason why EKCO does not renew it; empty if EKCO does.
 	Unrenewed string `json:"unrenewed,omitempty"`
-	// RecordedDue and RecordedWhy are the verdict in facts of version 0: whether, and why, one of
-	// the certificates had to be renewed.
+	// RecordedDue and RecordedWhy are the verdict in facts of version 0: whether and why a certificate had to be
+	// renewed.
 	RecordedDue bool   `json:"due,omitempty"`
 	RecordedWhy string `json:"why,omitempty"`
-	// Original is what the certificate is a copy of, if it is one.
+	// Original is the certificate of which this is a copy, nil if it is none.
 	Original *CertificateOriginal `json:"original,omitempty"`
-	// Within says how near the end of its validity is, for those who are to be warned.
+	// Within is the warning level: how soon the first certificate expires.
 	Within CertificateWithin `json:"within,omitempty"`
-	// On is the primary on which they are, for those of a control plane.
+	// On is the primary of the certificates of a control plane.
 	On *Primary `json:"on,omitempty"`
 }
 
-// CertificateOriginal is a certificate of which there is a copy in a Secret.
+// CertificateOriginal is a certificate with a copy in a Secret.
 type CertificateOriginal struct {
 	Fingerprint string    `json:"fingerprint"`
 	NotAfter    time.Time `json:"not_after"`
@@ -93,10 +87,10 @@ type CertificateOriginal struct {
 	CopySigned bool `json:"copy_signed,omitempty"`
 }
 
-// CertificateWithin says that the end of the validity of a certificate is near.
+// CertificateWithin says that a certificate expires soon.
 type CertificateWithin string
 
-// The ends that people are warned of.
+// The remaining validities at which EKCO warns.
 const (
 	Within30Days CertificateWithin = "30 days"
 	Within7Days  CertificateWithin = "7 days"
@@ -104,7 +98,7 @@ const (
 	Expired      CertificateWithin = "expired"
 )
 
-// WithinOf returns how near that end is.
+// WithinOf returns the warning level of an expiry time.
 func WithinOf(end, now time.Time) CertificateWithin {
 	const day = 24 * time.Hour
 	switch left := end.Sub(now); {
@@ -130,30 +124,29 @@ func (f CertificateFacts) Ends() (end time.Time) {
 	return end
 }
 
-// Changes is for machines of objects whose changes are counted: nobody counts these.
+// Changes implements an interface for objects with a generation number. Certificates have none.
 func (f CertificateFacts) Changes() int64 { return 0 }
 
-// Of is for machines of objects with a UID, of which these have none.
+// Of implements an interface for objects with a UID. Certificates have none.
 func (f CertificateFacts) Of(string) CertificateFacts { return f }
 
 // CertificateInput is the input of a renew-certificate.
 type CertificateInput struct {
-	// Ends is when the first of the certificates expires, as it was seen.
+	// Ends is when the first of the certificates expired according to the facts at the request.
 	Ends time.Time `json:"ends"`
-	// TTL is what remains of the validity of what is to be renewed, where a person said so;
-	// zero means what the settings say.
+	// TTL is the remaining validity below which a certificate is renewed, if a person requested one; zero means the
+	// configured one.
 	TTL Duration `json:"ttl,omitempty"`
 }
 
-// CertificateRenewed is what the renewal leaves.
+// CertificateRenewed is the result of a renewal.
 type CertificateRenewed struct {
 	Certificates []Certificate `json:"certificates"`
-	// Pods are those that may have the old certificate still, and are restarted for the new
-	// one.
+	// Pods are the pods that may still have the old certificate. EKCO restarts them.
 	Pods []CertificatePod `json:"pods,omitempty"`
 }
 
-// CertificatePod is a pod, in the namespace of those who serve the certificate.
+// CertificatePod is a pod that serves the certificate. The certificate determines its namespace.
 type CertificatePod struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`

@@ -15,7 +15,8 @@ type CSR struct {
 	Signer    string `json:"signer,omitempty"`
 	// Fingerprint is the SHA-256 of the request as sent, in hex.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// Unfit says which part of its form no kubelet sends, or "". Then the fields below may be missing or cut.
+	// Unfit says which part of the request differs from the form that kubelets send, or "". Then the fields below may
+	// be missing or cut.
 	Unfit         string   `json:"unfit,omitempty"`
 	CommonName    string   `json:"common_name,omitempty"`
 	Organizations []string `json:"organizations,omitempty"`
@@ -44,20 +45,20 @@ func (c CSR) Names() []string {
 // CSRNode is the Node of the request, as the API server has it.
 type CSRNode struct {
 	UID string `json:"uid"`
-	// Primary: the node is part of the control plane.
+	// Primary is set if the node is part of the control plane.
 	Primary bool `json:"primary,omitempty"`
 	// Addresses are all of its addresses, InternalIPs those of type InternalIP.
 	Addresses   []string `json:"addresses,omitempty"`
 	InternalIPs []string `json:"internal_ips,omitempty"`
 }
 
-// CSRClaim says which object has a name.
+// CSRClaim is a name that an object already has.
 type CSRClaim struct {
 	Name string `json:"name"`
 	By   string `json:"by"`
-	// Endpoint: clients reach the control plane at this address.
+	// Endpoint is set if clients reach the control plane at this address.
 	Endpoint bool `json:"endpoint,omitempty"`
-	// Primaries: the API servers' certificates are valid for it, so it may be the address of one of their nodes.
+	// Primaries is set if the API servers' certificates are valid for the name: it may be the address of a primary.
 	Primaries bool `json:"primaries,omitempty"`
 }
 
@@ -65,15 +66,15 @@ type CSRClaim struct {
 type CSRAround struct {
 	// Node is the Node with the requester's name, nil if there is none.
 	Node *CSRNode `json:"node,omitempty"`
-	// Cluster are the names of the cluster, Others the addresses of other nodes, except of lost workers; in the
-	// journal, only those in the request.
+	// Cluster has the names of the cluster, Others the addresses of other nodes, except of lost workers. In the
+	// journal, both have only names that the request asks for.
 	Cluster []CSRClaim `json:"cluster,omitempty"`
 	Others  []CSRClaim `json:"others,omitempty"`
 	// Unknown says what could not be read, or "".
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// For returns the part that concerns a request.
+// For returns the part that is about a request.
 func (a CSRAround) For(asked CSR) CSRAround {
 	names := make(map[string]bool)
 	for _, name := range asked.Names() {
@@ -92,14 +93,14 @@ func (a CSRAround) For(asked CSR) CSRAround {
 	return a
 }
 
-// shownAddresses is how many addresses of a Node are kept that are not in the request: a kubelet can give its Node
-// any number, at any time.
+// shownAddresses is how many addresses of a Node are kept that are not in the request. The limit is necessary because a
+// kubelet can give its Node any number of addresses.
 const shownAddresses = 8
 
-// Shown returns the addresses for people.
+// Shown returns the addresses to show to people.
 func (n *CSRNode) Shown() []string { return n.Addresses[:min(len(n.Addresses), shownAddresses)] }
 
-// forNames keeps the addresses in the request, and a few for people.
+// forNames keeps the requested addresses, and some others to show to people.
 func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 	if n == nil {
 		return nil
@@ -119,10 +120,10 @@ func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 type CSRFacts struct {
 	Asked  CSR       `json:"asked"`
 	Around CSRAround `json:"around,omitzero"`
-	// AtLeast is set on the entry for the further requests of one requester, which EKCO does not read: there are at
-	// least so many.
+	// AtLeast is set on the entry that stands for the further requests of one requester, which EKCO does not read. It
+	// is a lower bound of their number.
 	AtLeast int `json:"at_least,omitempty"`
-	// Untold is how often the facts changed since the last event: frequent changes are recorded rarely.
+	// Untold is how often the facts changed since the last event. EKCO records frequent changes rarely.
 	Untold int `json:"untold,omitempty"`
 }
 

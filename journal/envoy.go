@@ -6,14 +6,14 @@ import "time"
 // [EnvoyPod].
 const ActionRestartEnvoy ActionKind = "restart-envoy"
 
-// EnvoyPod is an Envoy pod that runs and is unready: the facts of one, and the input of a restart-envoy.
+// EnvoyPod is an Envoy pod that runs and is unready. Facts list them, and a restart-envoy has one as its input.
 type EnvoyPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 	Node      string `json:"node,omitempty"`
-	// Since is since when it is unready, by the clock of its node. It distinguishes two times of being unready; EKCO
-	// does not compute the duration from it.
+	// Since is when it became unready, by the clock of its node. It distinguishes two losses of readiness; EKCO does
+	// not compute a duration from it.
 	Since time.Time `json:"since"`
 }
 

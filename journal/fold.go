@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// This is the one statement of what the events of an action make of its record.
-// The loop folds with it what is on disk, and a runner what it is about to append.
+// Only this file defines how the events of an action change its record. The loop applies it to events on disk, a runner
+// to the events that it is about to append.
 
-// OpenedBy returns the record of the action that e requests. It has no status: that
-// is package fsm's.
+// OpenedBy returns the record of the action that e requests, without its status: package fsm sets that.
 func OpenedBy(e Event, p *ActionRequested) ActionRecord {
 	return ActionRecord{
 		ID: e.Action, Kind: p.Kind, Subject: e.Subject,
@@ -20,8 +19,8 @@ func OpenedBy(e Event, p *ActionRequested) ActionRecord {
 	}
 }
 
-// Adopted returns the record as it is opened by e in a journal that takes it over.
-// What failed elsewhere does not count against the budget here.
+// Adopted returns the record for a journal that takes the action over with event e. Failures in the former journal do
+// not count towards the limit of attempts.
 func (r ActionRecord) Adopted(e Event) ActionRecord {
 	steps := make(map[string]StepRecord, len(r.Steps))
 	for id, step := range r.Steps {
@@ -35,13 +34,10 @@ func (r ActionRecord) Adopted(e Event) ActionRecord {
 	return r
 }
 
-// Fold brings the record up to what e says, whose payload is p, a pointer as
-// [Event.Decode] returns it. Payloads that do not concern an open action change
-// nothing but LastSeq. Its error says what makes no sense in e; what does is
-// folded all the same.
+// Fold applies event e to the record. p is its payload, a pointer as [Event.Decode] returns it. Payloads that do not
+// concern an open action change only LastSeq. The error reports the inconsistent parts of e; Fold applies the others.
 //
-// The status is not its business. The maps are changed in place, nothing else that
-// a copy of the record shares is.
+// Fold does not change the status. It changes the maps in place, and nothing else that copies of the record share.
 func (r *ActionRecord) Fold(e Event, p Payload) error {
 	r.LastSeq = e.Seq
 	switch p := p.(type) {
@@ -88,7 +84,7 @@ func (r *ActionRecord) foldStep(e Event, p Payload) error {
 	return nil
 }
 
-// foldHeld keeps since when the same preflight holds the step: its reason may change.
+// foldHeld keeps the start time of the hold while the same preflight holds the step, even if the reason changes.
 func (r *ActionRecord) foldHeld(e Event, p *ActionHeld) {
 	if before, held := r.Holds[p.Step]; !held || before.Preflight != p.Preflight {
 		put(&r.HeldSince, p.Step, e.Time)
@@ -96,21 +92,21 @@ func (r *ActionRecord) foldHeld(e Event, p *ActionHeld) {
 	put(&r.Holds, p.Step, *p)
 }
 
-// free ends the hold of a step, if there is one.
+// free removes the hold of a step, if there is one.
 func (r *ActionRecord) free(step string) {
 	delete(r.Holds, step)
 	delete(r.HeldSince, step)
 }
 
-// freeAll ends all that an action waits for.
+// freeAll removes all holds of the action, and its stall.
 func (r *ActionRecord) freeAll() {
 	r.Stalled, r.StalledAt, r.Holds, r.HeldSince = nil, time.Time{}, nil, nil
 }
 
-// maxWarned is how many warnings of one action are remembered.
+// maxWarned is the maximum number of warnings kept for one action.
 const maxWarned = 32
 
-// foldWarned remembers a warning once for each who was told of it, newest last.
+// foldWarned keeps each warning once for each actor who received it, the newest last.
 func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
 	warning := Warning{Preflight: p.Preflight, Key: p.Key, Text: p.Warning, Actor: e.Actor, At: e.Time}
 	warned := append(slices.DeleteFunc(slices.Clone(r.Warned), warning.repeats), warning)
@@ -121,8 +117,8 @@ func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
 	r.Warned = warned
 }
 
-// leastNeeded returns the oldest warning that is about the same as the newest, else the
-// oldest of all: that details keep changing makes no other answer forgotten.
+// leastNeeded returns the index of the oldest warning on the same subject as the newest one, or else of the oldest of
+// all. So a warning whose details keep changing does not displace others.
 func leastNeeded(warned []Warning) int {
 	return max(0, slices.IndexFunc(warned, func(w Warning) bool {
 		last := warned[len(warned)-1]
@@ -130,8 +126,7 @@ func leastNeeded(warned []Warning) int {
 	}))
 }
 
-// foldRetried gives every step that is not done its whole budget again: its
-// attempts count from 0, and its next try is at once.
+// foldRetried resets the attempts of every step that is not done. Their next attempt is due at once.
 func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	if p.Force {
 		r.Forced = r.forced(p.List)
@@ -145,7 +140,8 @@ func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	}
 }
 
-// forced returns what was gone past, with what holds the action now: that list, or what is no list.
+// forced returns the overridden holds, including the present holds with this list. An empty list stands for the holds
+// whose reason is not a list.
 func (r *ActionRecord) forced(list string) []Forced {
 	forced := slices.Clone(r.Forced)
 	for _, held := range r.Holds {
@@ -159,7 +155,7 @@ func (r *ActionRecord) forced(list string) []Forced {
 	return slices.Compact(forced)
 }
 
-// foldCancelling ends what the action waited for: it goes no further forward.
+// foldCancelling removes what the action waited for, because a cancelled action does no further steps.
 func (r *ActionRecord) foldCancelling(e Event, p *ActionCancelling) {
 	if r.PastNoReturn {
 		return
@@ -168,8 +164,8 @@ func (r *ActionRecord) foldCancelling(e Event, p *ActionCancelling) {
 	r.freeAll()
 }
 
-// foldStarted ends the step's hold, unless that lasts until an attempt is not in vain, and a
-// cancel that came too late.
+// foldStarted removes the step's hold, except [HoldNextAttempt]. If the step is irreversible, it also drops a cancel
+// that came too late.
 func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
 	if r.Holds[p.Step].Preflight != HoldNextAttempt {
 		r.free(p.Step)
@@ -233,7 +229,7 @@ func (r *ActionRecord) foldFailed(p *StepFailed) error {
 	return r.notPlanned(p.Step)
 }
 
-// notPlanned says so of a step that the plan does not have.
+// notPlanned returns an error if the plan does not have the step.
 func (r *ActionRecord) notPlanned(step string) error {
 	if _, is := r.Plan.Step(step); is {
 		return nil
@@ -241,7 +237,7 @@ func (r *ActionRecord) notPlanned(step string) error {
 	return fmt.Errorf("the plan of %s has no step %q", r.ID, step)
 }
 
-// put sets an entry of a map that may not be there yet.
+// put sets an entry of a map, and creates the map if necessary.
 func put[V any](m *map[string]V, key string, value V) {
 	if *m == nil {
 		*m = make(map[string]V)

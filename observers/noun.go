@@ -12,8 +12,8 @@ import (
 // Noun says how to record the things of a source. Equal, Observed and Gone must be set. The functions are called one
 // at a time and must be quick.
 type Noun[V any] struct {
-	// Observed and Gone return the events for a thing that differs from the journal, and for one that no longer
-	// exists.
+	// Observed and Gone return the event for a thing whose facts differ from the journal, and the event for a thing
+	// that no longer exists.
 	Observed func(key string, v V) journal.Draft
 	Gone     func(key string, v V, reason string) journal.Draft
 	// Equal reports whether both have the same facts for the journal.
@@ -22,12 +22,12 @@ type Noun[V any] struct {
 	UID func(V) string
 	// HappenedAt, if set, returns when a change happened, from the facts. before is the zero value for a new thing.
 	HappenedAt func(before, now V) time.Time
-	// Carry, if set, copies a history from the facts that were seen before under the same key.
+	// Carry, if set, copies a history from the earlier facts of the same key.
 	Carry func(before, now V) V
 	// Judge, if set, returns what to record of the present facts, and when to judge them again although nothing
 	// changes. was has the facts in the journal, nil if there are none.
 	Judge func(was *V, now V, at time.Time) (told V, again time.Time)
-	// Allowance limits how often one key is recorded, including its end.
+	// Allowance limits how often events about one key are recorded. It also applies to the event that it is gone.
 	Allowance Allowance
 	// Known has the things that exist according to the journal.
 	Known iter.Seq2[string, V]

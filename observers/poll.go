@@ -96,7 +96,7 @@ func (p *polled[V]) Run(ctx context.Context, to *Reporter) {
 	}
 	failures := backoff{most: interval}
 	for ctx.Err() == nil {
-		p.expectLook()
+		p.dropLook()
 		asked := time.Now()
 		delay := around(interval)
 		if failed := p.ask(ctx, to); failed {
@@ -108,8 +108,8 @@ func (p *polled[V]) Run(ctx context.Context, to *Reporter) {
 	}
 }
 
-// expectLook drops a request that the next question answers.
-func (p *polled[V]) expectLook() {
+// dropLook drops a waiting request for a read, since the next read answers it.
+func (p *polled[V]) dropLook() {
 	select {
 	case <-p.lookNow:
 	default:

@@ -78,14 +78,14 @@ func (f *Fuse) Alive() error {
 }
 
 // Store returns the journal with crash points around its appends.
-func (f *Fuse) Store(store journal.Store) journal.Store { return mortalStore{store, f} }
+func (f *Fuse) Store(store journal.Store) journal.Store { return fuseStore{store, f} }
 
-type mortalStore struct {
+type fuseStore struct {
 	journal.Store
 	fuse *Fuse
 }
 
-func (s mortalStore) Append(ctx context.Context, drafts ...journal.Draft) (events []journal.Event, err error) {
+func (s fuseStore) Append(ctx context.Context, drafts ...journal.Draft) (events []journal.Event, err error) {
 	types := make([]string, len(drafts))
 	for i, draft := range drafts {
 		types[i] = string(draft.Type)

@@ -172,7 +172,7 @@ func (c *copies) known(ctx context.Context) (journal.MinioLooked, bool) {
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
-	return last, within(last.At, lookReusable) && c.unchanged(ctx, last) == nil
+	return last, happenedWithin(last.At, lookReusable) && c.unchanged(ctx, last) == nil
 }
 
 func (c *copies) remember(found journal.MinioLooked) {
@@ -194,7 +194,7 @@ func pauseAfter(record journal.ActionRecord, step string, first time.Duration) a
 	}
 	pause := actions.Doubled(first, maxLookPause, found.Tries-1)
 	// A retry resets the attempts, so it checks at once.
-	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !within(found.Since, pause) {
+	if found.Lacks == "" || record.Steps[step].Attempts == 0 || !happenedWithin(found.Since, pause) {
 		return actions.Pass()
 	}
 	return actions.Hold(fmt.Sprintf("%s; EKCO checks again at %s", found.Lacks, words.Stamp(found.Since.Add(pause)))).About(found.Key)
@@ -290,7 +290,7 @@ func (c *copies) checked(ctx context.Context, record journal.ActionRecord) actio
 	switch {
 	case err != nil:
 		return actions.Hold(err.Error()).About("unread")
-	case !within(found.At, maxLookAge):
+	case !happenedWithin(found.At, maxLookAge):
 		return actions.Abandon(fmt.Sprintf("more than %s have passed since the check that all drives have all data; EKCO starts the move again", maxLookAge)).About("stale")
 	}
 	return actions.Pass()

@@ -67,7 +67,7 @@ func TestWhatRestoringLeftOutIsRestoredBeforeAMoveIsOver(t *testing.T) {
 	inCrowd(t, func(s *store) {
 		s.FillEarly(7)
 		r := s.start()
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "counts only after it has lasted 30s")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "waits until it has lasted 30s")
 		for range 600 { // that hold can be from before the server notices that its drive is new
 			if s.Lacks(0) == 7 {
 				break

@@ -128,7 +128,7 @@ func (a *attempt) resume(ctx context.Context, version string) error {
 	if a.touched(ctx, journal.MinioServiceDisabled, version) {
 		return errTouched
 	}
-	if a.state.Resumed || !within(a.state.DisabledAt, a.bound()) {
+	if a.state.Resumed || !happenedWithin(a.state.DisabledAt, a.bound()) {
 		return outageError{a.state.DisabledAt}
 	}
 	a.state.Resumed = true

@@ -103,7 +103,7 @@ func (a *attempt) touched(ctx context.Context, leads journal.MinioService, versi
 	case !a.state.Disabled, leads == journal.MinioServiceInstaller:
 		return false // clients have no MinIO then, too
 	case leads == journal.MinioServiceDisabled && a.state.Away == "":
-		return !within(a.state.DisabledAt, a.bound())
+		return !happenedWithin(a.state.DisabledAt, a.bound())
 	case leads == journal.MinioServiceDisabled:
 		return version != a.state.Away
 	case leads == journal.MinioServiceSingle: // or EKCO was killed right before it disabled the Service, or pointed it back

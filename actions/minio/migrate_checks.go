@@ -96,7 +96,7 @@ func (m *migrator) stillToMigrate(ctx context.Context, record journal.ActionReco
 	case live.Service == journal.MinioServiceDisabled:
 		return actions.Abandon("Service minio selects no pods, which this step does not expect: EKCO repairs that first").About("disabled")
 	}
-	return actions.Hold(fmt.Sprintf("Service minio selects %s, or is gone; EKCO continues when it selects standalone MinIO", live.Service)).About("service")
+	return actions.Hold(selectsText(live.Service) + "; EKCO continues when it selects standalone MinIO").About("service")
 }
 
 func (m *migrator) sourceRuns(ctx context.Context, _ journal.ActionRecord) actions.Verdict {
@@ -179,7 +179,7 @@ func carriedOver(_ context.Context, record journal.ActionRecord) actions.Verdict
 // uncarriedText names what the switch would lose.
 func uncarriedText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("ha-minio does not accept %s, which would be deleted with standalone MinIO: %s; ask the owner to store the data in another way, or to remove it; "+
-		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
+		"\"ekco retry %s\" checks again; %s accepts the loss of exactly the items named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
 // isOlder reports whether a server's version, which is the time of its release, is known to be before the other's.
@@ -197,7 +197,7 @@ func sourceCalm(_ context.Context, record journal.ActionRecord) actions.Verdict 
 	if err != nil {
 		return actions.Hold(err.Error()).About("outputs")
 	}
-	if found.TooFast == "" || !within(found.TooFastSince, calmPause) {
+	if found.TooFast == "" || !happenedWithin(found.TooFastSince, calmPause) {
 		return actions.Pass()
 	}
 	return actions.Hold(fmt.Sprintf("%s; EKCO tries again at %s", found.TooFast, words.Stamp(found.TooFastSince.Add(calmPause)))).About("fast")
@@ -224,7 +224,7 @@ func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) acti
 		return actions.Hold(err.Error()).About("outputs")
 	}
 	step := record.Steps[journal.StepCutOverMinio]
-	last, pauses := min(cut.Tries, step.Failures) >= maxTries, step.Attempts > 0 && within(cut.FailedAt, retryPause)
+	last, pauses := min(cut.Tries, step.Failures) >= maxTries, step.Attempts > 0 && happenedWithin(cut.FailedAt, retryPause)
 	if !last && !pauses {
 		return actions.Pass()
 	}
@@ -238,9 +238,9 @@ func (m *migrator) mayTry(ctx context.Context, record journal.ActionRecord) acti
 	return actions.Hold(fmt.Sprintf("the switch did not finish: %s; %s; EKCO tries again at %s", cut.Error, selectsText(leads), words.Stamp(cut.FailedAt.Add(retryPause)))).About("rest")
 }
 
-// within reports whether something happened at most so long ago. A time in the future is of another clock, and says
-// nothing.
-func within(at time.Time, span time.Duration) bool {
+// happenedWithin reports whether something happened less than span ago. A time in the future comes from another clock,
+// so it does not count.
+func happenedWithin(at time.Time, span time.Duration) bool {
 	ago := time.Since(at)
 	return ago >= 0 && ago < span
 }

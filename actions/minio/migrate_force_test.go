@@ -91,7 +91,7 @@ func TestAMigrationIsForcedPastASourceThatIsLost(t *testing.T) {
 		b.Stick(true)
 		b.KillSingle()
 		b.Retry(r)
-		b.held(journal.StepCutOverMinio, MinioSuccessor, "counts only after it has lasted 5m0s")
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "waits until it has lasted 5m0s")
 		b.force(r) // that is no answer to what comes of it
 		b.held(journal.StepCutOverMinio, MinioSuccessor, "Deployment minio has no pod; both sides were last the same at")
 		b.Pass(time.Hour)

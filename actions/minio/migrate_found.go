@@ -92,7 +92,7 @@ func released(found, shown journal.MinioFound, record journal.ActionRecord, pref
 // while, or when a person asks for one.
 func holdFor(record journal.ActionRecord, step, preflight, reason string, found journal.MinioFound) actions.Verdict {
 	asked := record.Steps[step].Attempts == 0
-	if found.Count == 0 || asked || !within(found.At, recheckInterval) || released(found, found, record, preflight) {
+	if found.Count == 0 || asked || !happenedWithin(found.At, recheckInterval) || released(found, found, record, preflight) {
 		return actions.Pass()
 	}
 	return actions.Hold(reason).AboutList(keyFor(found))
@@ -109,7 +109,7 @@ func nothingForeign(_ context.Context, record journal.ActionRecord) actions.Verd
 
 func foreignText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("ha-minio has %s that standalone MinIO does not have, and that may not be copies by EKCO: %s; a migration removes them; if standalone MinIO lost data, repair its volume first; save what you need; "+
-		"\"ekco retry %s\" checks again; %s removes exactly what is named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
+		"\"ekco retry %s\" checks again; %s removes exactly the items named here", words.Count(found.Count, "item"), textOf(found), record.ID, releases(keyFor(found), record))
 }
 
 // nothingLacks holds before EKCO deletes a standalone MinIO that has data of its own.
@@ -136,7 +136,7 @@ func missingText(step string, left journal.MinioCompared, record journal.ActionR
 			why, textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
 	}
 	return fmt.Sprintf("%s; the deletion of standalone MinIO would lose %s that ha-minio does not have: %s; copy what you need; "+
-		"\"ekco retry %s\" checks again; %s accepts the loss of exactly what is named here", why, words.Count(left.Count, "item"), textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
+		"\"ekco retry %s\" checks again; %s accepts the loss of exactly the items named here", why, words.Count(left.Count, "item"), textOf(left.MinioFound), record.ID, releases(keyFor(left.MinioFound), record))
 }
 
 // compare checks whether the highly available MinIO has everything, where EKCO did not switch the Service and so does

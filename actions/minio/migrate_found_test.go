@@ -291,7 +291,7 @@ func TestWhatIsWrittenByOldConnectionsIsCompared(t *testing.T) {
 		served := b.SinglePods()
 		b.asks()
 		r := b.start()
-		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only after")
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "waits until it has lasted")
 		b.Pass(5 * time.Minute)
 		b.Source.Write(plain, "late", "text", s3.Attributes{}, time.Now())
 		b.held(journal.StepCompareMinio, MinioNothingLacks, "object plain/late")

@@ -190,7 +190,7 @@ const checkCounts = 10 * time.Minute
 func lateOutputs(step actions.StepContext) json.RawMessage {
 	outputs := step.Action.Steps[step.Planned.ID].Outputs
 	left, err := outputOf[journal.MinioCompared](step.Action, step.Planned.ID)
-	if len(outputs) == 0 || err == nil && left.Done && !within(left.At, checkCounts) {
+	if len(outputs) == 0 || err == nil && left.Done && !happenedWithin(left.At, checkCounts) {
 		return json.RawMessage("{}")
 	}
 	return outputs

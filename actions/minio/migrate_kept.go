@@ -108,7 +108,7 @@ func (s sides) putAside(ctx context.Context, item replica.Item) error {
 
 func lostText(found journal.MinioFound, record journal.ActionRecord) string {
 	return fmt.Sprintf("standalone MinIO does not have %s that ha-minio has, and no event reported their removal: %s; if the volume of standalone MinIO lost data, restore it, or \"ekco cancel %s\" and point Service minio to ha-minio; "+
-		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly what is named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
+		"\"ekco retry %s\" checks again; if clients removed them, %s removes exactly the items named here from ha-minio", words.Count(found.Count, "item"), textOf(found), record.ID, record.ID, releases(keyFor(found), record))
 }
 
 // sourceKept holds the switch while data of standalone MinIO may be lost, and warns of what was set aside.

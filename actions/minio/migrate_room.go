@@ -56,7 +56,7 @@ func (m *migrator) lacksRoom(ctx context.Context, both sides, all journal.MinioP
 	if need <= free {
 		return "", nil
 	}
-	return fmt.Sprintf("ha-minio has room for %s (a fifth of each file system must stay free, and replicas on a node share its disk), and the rest of the copy takes %s",
+	return fmt.Sprintf("ha-minio has room for %s, but the rest of the copy takes %s; a fifth of each file system must stay free, and replicas on a node share its disk",
 		size(free), size(need)), nil
 }
 

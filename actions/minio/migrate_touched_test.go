@@ -52,7 +52,7 @@ func TestWhatClientsWroteToTheSingleMinIOMeanwhileIsNotDeleted(t *testing.T) {
 		b := grown(w)
 		b.asks()
 		r := b.start()
-		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "counts only after")
+		b.held(journal.StepAwaitServedMinio, MinioKeptLongEnough, "waits until it has lasted")
 		r.Halt()
 		switched := b.cut().Version
 		if switched == "" || switched != b.version() {

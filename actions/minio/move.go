@@ -251,12 +251,12 @@ func back(ctx context.Context, api minio.API, record journal.ActionRecord) (key,
 	if heals := healing(said); heals != "" {
 		return "heals", heals, nil
 	}
-	return "silent", silent(said), nil
+	return "silent", unansweredReason(said), nil
 }
 
-// silent returns which replica does not answer: only a server itself reports that it heals its drive, so all must
-// answer.
-func silent(said []minio.Said) string {
+// unansweredReason returns which replica does not answer. Only a server itself reports that it heals its drive, so all
+// must answer.
+func unansweredReason(said []minio.Said) string {
 	for _, one := range said {
 		if one.Err != nil {
 			return fmt.Sprintf("EKCO needs answers from all replicas to know whether MinIO has restored all data: %s: %v", one.Pod, one.Err)

@@ -122,7 +122,7 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 		s.crowded()
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
-		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "counts only after it has lasted 30s")
+		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "waits until it has lasted 30s")
 		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "MinIO restores the data of 1 drive, as ha-minio-1 reports")
 		if got := s.Spread(); got[0] == "a" || !slices.Equal(s.took(), both) {
 			t.Errorf("they are on %v after %q", got, s.took())
@@ -130,7 +130,7 @@ func TestAReplicaIsMovedAndItsDataAwaited(t *testing.T) {
 		if occupied := w.Occupied(); len(occupied) != 0 {
 			t.Errorf("while it waits it occupies %v", occupied)
 		}
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "counts only after it has lasted 30s")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "waits until it has lasted 30s")
 		r.End()
 		s.tells("done delete-claim", "done delete-pod", "held", "done await-replica", "ended done")
 		if !slices.Equal(s.took(), both) || s.looks != 1 {
@@ -146,8 +146,8 @@ func TestTheSettleTimeIsWaitedForBeforeAndAfterAMove(t *testing.T) {
 		s.crowded()
 		s.moves(0)
 		r := w.Start(w.Config(s.definitions()))
-		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "counts only after it has lasted 3m0s")
-		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "counts only after it has lasted 3m0s")
+		s.comes(journal.StepLookBeforeMinio, MinioCanSpare, "waits until it has lasted 3m0s")
+		s.comes(journal.StepAwaitMinioPod, MinioReplicaBack, "waits until it has lasted 3m0s")
 		r.End()
 		if !slices.Equal(s.took(), both) {
 			t.Errorf("deleted were %q", s.took())

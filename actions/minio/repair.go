@@ -73,7 +73,7 @@ func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) 
 		case live.Service == asked.To:
 			return actions.Pass()
 		case live.Service != journal.MinioServiceDisabled:
-			return actions.Abandon(fmt.Sprintf("Service minio selects %s, or is gone", live.Service)).About("service")
+			return actions.Abandon(selectsText(live.Service)).About("service")
 		case single && live.Deployment == "":
 			return actions.Abandon("there is no Deployment minio any more").About("deployment")
 		case !single && live.Deployment != "" && live.Deployment != asked.Taken:

@@ -130,7 +130,7 @@ type otherFormatError struct{ content Content }
 
 // Error implements error.
 func (o *otherFormatError) Error() string {
-	writer, reader := "a newer EKCO", "an EKCO that reads it"
+	writer, reader := "a newer EKCO", "a version of EKCO that reads this format"
 	if o.content.Version != "" {
 		writer = "EKCO " + o.content.Version
 		reader = writer + " or a newer one"

@@ -116,7 +116,7 @@ func poolStep(id, does string, change journal.RookChange) journal.PlannedStep {
 			step.Preflights = append(step.Preflights, safelyLowered()...)
 		}
 	}
-	if neededOf(id, change.Numbers[id]) > 1 {
+	if neededCopies(id, change.Numbers[id]) > 1 {
 		step.Preflights = append(step.Preflights, CopiesServe)
 	}
 	return step

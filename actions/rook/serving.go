@@ -12,17 +12,17 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// CopiesServe is the preflight that every placement group of a pool that gets more copies already has as many
-// complete ones as Ceph then requires to serve it.
+// CopiesServe is the preflight for a pool that gets more copies: every placement group must already have the number of
+// complete copies that Ceph then requires to serve it.
 const CopiesServe = "CopiesServe"
 
-// serves returns the number of complete copies that Ceph requires to serve a pool of this size: it sets
-// min_size with size, and a placement group with fewer hangs until Ceph has made them.
+// serves returns how many complete copies Ceph requires to serve a pool of this size. Ceph sets min_size with size, and
+// a placement group with fewer copies hangs until Ceph has created them.
 func serves(size int) int { return size - size/2 }
 
-// neededOf returns how many complete copies a raise of the number requires; one for no raise, since a group
-// without any copy is not served anyway.
-func neededOf(place string, number journal.RookNumber) int {
+// neededCopies returns how many complete copies each placement group must have before the number changes. If it is not
+// raised, one is enough, since a group without any copy is not served anyway.
+func neededCopies(place string, number journal.RookNumber) int {
 	_, setting, ofCeph := journal.PoolNumber(place)
 	switch {
 	case number.To <= number.From:
@@ -39,7 +39,7 @@ func neededOf(place string, number journal.RookNumber) int {
 func needed(change journal.RookChange) int {
 	most := 1
 	for place, number := range change.Numbers {
-		most = max(most, neededOf(place, number))
+		most = max(most, neededCopies(place, number))
 	}
 	return most
 }
@@ -65,7 +65,7 @@ func (p copiesServe) Check(ctx context.Context, record journal.ActionRecord) act
 		return actions.Hold("cannot tell how many copies are complete: " + err.Error()).About("copies unread")
 	}
 	for place, number := range change.Numbers {
-		if verdict := serving(numbered(pools, record.Subject, change.Names, place), neededOf(place, number), tree, pools, pgs); verdict.Kind != actions.VerdictPass {
+		if verdict := serving(numbered(pools, record.Subject, change.Names, place), neededCopies(place, number), tree, pools, pgs); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 	}

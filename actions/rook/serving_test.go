@@ -136,7 +136,7 @@ func TestHowManyCopiesANumberNeedsFirst(t *testing.T) {
 		{minSize, 3, 2, 1},
 		{journal.PoolPlace("p", journal.PoolPGNumMin), 1, 8, 1},
 	} {
-		if got := neededOf(test.place, journal.RookNumber{From: test.from, To: test.to}); got != test.want {
+		if got := neededCopies(test.place, journal.RookNumber{From: test.from, To: test.to}); got != test.want {
 			t.Errorf("%s from %d to %d needs %d, want %d", test.place, test.from, test.to, got, test.want)
 		}
 	}

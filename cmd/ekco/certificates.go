@@ -31,7 +31,7 @@ func certificatesOf(c cluster) ring.Capability {
 			due := func(facts journal.CertificateFacts, input journal.CertificateInput) (why string, due bool) {
 				return policy.Due(facts, input, time.Now())
 			}
-			return append(actionscertificates.OfPrimaries(onPrimaries(c, onHosts, seen.Look, store.Clock)), actionscertificates.New(store, due, nudge.Look))
+			return append(actionscertificates.OfPrimaries(primariesActions(c, onHosts, seen.Look, store.Clock)), actionscertificates.New(store, due, nudge.Look))
 		},
 		Sources: func(s *fsm.State) []observers.Source {
 			known := fsmcertificates.Known(s)

@@ -28,7 +28,7 @@ func primariesOf(c cluster) *primaries.Store {
 	return primaries.New(options)
 }
 
-func onPrimaries(c cluster, store *primaries.Store, seen func(), clock func() error) actionscertificates.Primaries {
+func primariesActions(c cluster, store *primaries.Store, seen func(), clock func() error) actionscertificates.Primaries {
 	ttl := "--ttl=" + c.cfg.RotateCertsTTL.String()
 	return actionscertificates.Primaries{
 		Tasks: c.rotating, Servers: store, Attempts: store, Image: c.cfg.RotateCertsImage,

@@ -62,7 +62,7 @@ func actionNames(status api.Status) (ids []string) {
 	return ids
 }
 
-// explain explains what has this name; without a name, all problems.
+// explain explains the node, thing or action of this name; without a name, all problems.
 func (a *app) explain(ctx context.Context, backend *connection, word, output string) error {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func problemsOf(status api.Status) problems {
 	return problems{status.Verdict, status.Problems, status.Next}
 }
 
-// meant finds what a name on the command line means: an open action, KIND/NAME, or every node and thing of that name.
+// meant resolves a name on the command line: an open action, KIND/NAME, or every node and thing of that name.
 func meant(status api.Status, word string) (requests []api.ThingRequest) {
 	if slices.ContainsFunc(status.Actions, func(r journal.ActionRecord) bool { return r.ID == word }) {
 		return []api.ThingRequest{{Action: word}}

@@ -85,7 +85,7 @@ func (h *house) look(ctx context.Context) {
 		return
 	}
 	if stat, err = h.store.Stat(ctx); err == nil && h.tooLarge(stat) {
-		h.log.Warn("the journal is larger than journal_max_size, and EKCO needs the remaining events: they are of open or recent actions, or the latest of a node",
+		h.log.Warn("the journal is larger than journal_max_size, but EKCO needs all of its events: those of open or recent actions, and the latest of each node",
 			"bytes", stat.Bytes-stat.FreeBytes, "journal_max_size", h.cfg.JournalMaxSize)
 		h.shrink = now.Add(shrinkAgain)
 	}

@@ -73,7 +73,7 @@ func (a *app) following(status api.Status) (lines []string) {
 		lines = append(lines, "No action is open, so EKCO resumes none.")
 	}
 	for _, action := range status.Actions {
-		lines = append(lines, fmt.Sprintf("EKCO resumes %s, requested at %s by %s%s.", a.named(action), words.Stamp(action.RequestedAt), action.RequestedBy, leftOf(action)))
+		lines = append(lines, fmt.Sprintf("EKCO resumes %s, requested at %s by %s%s.", a.named(action), words.Stamp(action.RequestedAt), action.RequestedBy, continuesAt(action)))
 	}
 	if len(status.Pauses) == 0 {
 		return append(lines, "Nothing is paused; a pause that was set in that time is lost.")
@@ -84,8 +84,8 @@ func (a *app) following(status api.Status) (lines []string) {
 	return lines
 }
 
-// leftOf says where an action continues.
-func leftOf(action journal.ActionRecord) string {
+// continuesAt returns the step at which an action continues, as the end of a sentence.
+func continuesAt(action journal.ActionRecord) string {
 	if !action.Planned {
 		return ", which is not planned yet"
 	}

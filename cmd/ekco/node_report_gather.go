@@ -120,7 +120,7 @@ func (r *reporter) stream(ctx context.Context) error {
 	reading.Go(func() { readEvents(ctx, r.conn, journal.Query{After: r.last, Types: reportEvents}, events) })
 	defer reading.Wait()
 	defer cancel()
-	tick := time.NewTicker(signAgain)
+	tick := time.NewTicker(signInterval)
 	defer tick.Stop()
 	for {
 		if err := r.ask(ctx); err != nil {

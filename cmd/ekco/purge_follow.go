@@ -16,8 +16,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// signAgain is how often a terminal shows that the command still runs.
-const signAgain = time.Second
+// signInterval is how often a terminal shows that the command still runs.
+const signInterval = time.Second
 
 // Reasons to stop following an action.
 var (
@@ -34,18 +34,18 @@ type follower struct {
 	outcome *journal.ActionEnded
 	doing   string
 	sign    *signOfLife
-	// waits is set if the action may do nothing but wait; lastNews is the time of its last event.
+	// waits is set if the remaining steps may only wait; lastNews is the time of the action's last event.
 	waits    bool
 	lastNews time.Time
-	// step is the latest one that began and has not ended; stepBegan is when this follower saw it begin.
+	// step is the latest step that began and has not ended; stepBegan is when this follower saw it begin.
 	step      string
 	stepBegan time.Time
-	// progress is that of step, read last at progressAsked. missing has what steps waited for then; reported has
-	// the printed part of it.
+	// progress is the progress of step, read at progressAsked. missing is what steps waited for then; reported is the
+	// part of it that was printed.
 	progress          string
 	progressAsked     time.Time
 	missing, reported map[string]bool
-	// unrecorded is the last warning about events that are not in the journal, which was checked last at asked.
+	// unrecorded is the last warning about events that are not in the journal; asked is the time of the last check.
 	unrecorded string
 	asked      time.Time
 	// regains counts the reconnects to an operator.
@@ -95,7 +95,7 @@ func (p *purger) follow(ctx context.Context, admitted api.Admission) error {
 	}
 }
 
-// regain connects to the process that has the journal, after the one that did the work was lost.
+// regain connects to the process that has the journal, after the connection to the former one was lost.
 func (f *follower) regain(ctx context.Context, lost error) (operator, error) {
 	if !f.besideCommand {
 		f.warn("lost the operator: %v", lost)
@@ -147,7 +147,7 @@ func (f *follower) stream(ctx context.Context) error {
 	reading.Go(func() { readEvents(ctx, f.backend, journal.Query{Action: f.action, After: f.last}, events) })
 	defer reading.Wait()
 	defer cancel()
-	tick := time.NewTicker(signAgain)
+	tick := time.NewTicker(signInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -214,8 +214,8 @@ func (f *follower) cancelHint(ctx context.Context) string {
 	return ""
 }
 
-// deferred reports whether the rest of the action only waits for something that may take days, and if so prints how
-// it continues.
+// deferred reports whether the rest of the action waits for something that may take days. If so, it prints how the
+// action continues.
 func (f *follower) deferred(ctx context.Context) bool {
 	if !f.waits || f.app.now().Sub(f.lastNews) < f.app.deferredAfter {
 		return false

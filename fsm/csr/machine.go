@@ -82,24 +82,24 @@ func (machine) Table() fsm.Table {
 		}},
 		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
 		Transitions: []fsm.Transition{
-			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: tellApproved},
-			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: tellReason(func(r *Request) string { return r.verdict.Reason })},
-			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "all its checks pass now", Tells: tellReason(func(*Request) string { return "all its checks pass now" })},
-			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: tellReason(func(r *Request) string { return r.Ended })},
-			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: tellReason(func(*Request) string { return "EKCO checks it again" })},
+			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: reportApproved},
+			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: reportReason(func(r *Request) string { return r.verdict.Reason })},
+			{Event: "reconsider", From: fsm.Names(Refused), To: string(Pending), When: "all its checks pass now", Tells: reportReason(func(*Request) string { return "all its checks pass now" })},
+			{Event: "gone", From: open, To: string(Gone), When: "it was deleted or denied, or EKCO no longer checks it", Tells: reportReason(func(r *Request) string { return r.Ended })},
+			{Event: "back", From: fsm.Names(Gone), To: string(Pending), When: "EKCO checks it again", Tells: reportReason(func(*Request) string { return "EKCO checks it again" })},
 		},
 	}
 }
 
-func tellReason(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+func reportReason(reason func(*Request) string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
 	return func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		return fsm.Telling{Reason: reason(requestOf(t)), Cause: t.Newest()}
 	}
 }
 
-// tellApproved says who approved it, if EKCO knows: the watch may report an approval by EKCO before the end of the
+// reportApproved says who approved it, if EKCO knows: the watch may report an approval by EKCO before the end of the
 // action is recorded.
-func tellApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportApproved(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	telling := fsm.Telling{Reason: "it is approved", Cause: t.Newest()}
 	if last := t.Last[Approve]; last != nil && last.Outcome == journal.OutcomeDone {
 		telling.Reason = "EKCO approved it"

@@ -18,7 +18,7 @@ const (
 	Removed journal.State = "Removed"
 )
 
-// Policy is what the configuration says of the database.
+// Policy is the configuration for the database.
 type Policy struct {
 	// Enabled is enable_ha_kotsadm.
 	Enabled bool
@@ -46,10 +46,10 @@ func kinds() []fsm.ActionKind {
 	}}
 }
 
-// database is what the machine keeps of it.
+// database is the machine's own state about the database.
 type database struct {
 	fsm.Object[journal.KotsadmFacts]
-	// Changed is set if the last action made its change, whatever came of it then.
+	// Changed is set if the last action made its change, whatever its outcome.
 	Changed bool `json:"changed,omitempty"`
 }
 
@@ -79,7 +79,7 @@ func (m machine) Table() fsm.Table {
 	}
 }
 
-// Ended keeps what the action set, also if it did not come to its end.
+// Ended keeps the change that the action was to make, even if the action was not done.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	of(t).Changed = of(t).Made(rec.Steps[journal.StepScaleKotsadm])
 	return true
@@ -113,7 +113,7 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		shall.Expect = fmt.Sprint(journal.KotsadmReplicas)
 	}
 	want(fsm.Want{Kind: journal.ActionScaleKotsadm, Due: due, Rank: t.Since, Change: &journal.Change{
-		// A re-install of another version sets back the replicas once, and is no fight.
+		// The key has the image, since installing another version resets the replicas once: that is not a contest.
 		Key: "replicas of " + now.Image, Field: "the replicas of " + t.Kind + " " + t.Name, From: now.Size(), To: shall.Size(),
 	}})
 }
@@ -124,7 +124,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 		ready, journal.KotsadmReplicas, of(t).Now().Size())}, t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+// Obsolete does not end an action that has begun: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	if len(rec.Steps) == 0 && of(t).Now().Scaled() {
 		return fmt.Sprintf("it has %d replicas", journal.KotsadmReplicas)

@@ -5,7 +5,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words are the words for the database, and for what is done to it.
+// Words has the message catalog entries for the database and the action that changes it.
 var Words = words.Component{
 	Name:        Machine,
 	Actions:     []words.Action{{Kind: journal.ActionScaleKotsadm, Verb: "scale", Noun: "database of kotsadm"}},

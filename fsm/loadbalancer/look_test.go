@@ -211,7 +211,7 @@ func TestWhatIsSaidOfWhatIsUndone(t *testing.T) {
 			"HAProxy on node p1 restarts or ends each time after EKCO has checked its files",
 			"check the log of pod haproxy-p1 in kube-system, and find out what else writes /etc/haproxy/haproxy.cfg",
 		},
-		"image": {"another program keeps changing the image of HAProxy on node p1 from haproxy:1", "find out which program does"},
+		"image": {"another program keeps changing the image of HAProxy on node p1 from haproxy:1", "find out which program changes it"},
 	} {
 		what, advice := machine{}.Disputed(&fsm.Thing{Subject: journal.LoadBalancer("p1")}, &journal.Change{
 			Key: key, Field: "the image of HAProxy on node p1", From: "haproxy:mine", To: "haproxy:1",

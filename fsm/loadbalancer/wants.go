@@ -105,7 +105,7 @@ func restartChange(t *fsm.Thing) *journal.Change {
 // Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
 	if change.Key != "started" {
-		return fmt.Sprintf("another program keeps changing %s from %s", change.Field, change.To), "find out which program does"
+		return fmt.Sprintf("another program keeps changing %s from %s", change.Field, change.To), "find out which program changes it"
 	}
 	return fmt.Sprintf("HAProxy on node %s restarts or ends each time after EKCO has checked its files", t.Name),
 		fmt.Sprintf("check the log of pod haproxy-%s in kube-system, and find out what else writes /etc/haproxy/haproxy.cfg", t.Name)

@@ -179,5 +179,5 @@ func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice stri
 	if strings.HasPrefix(change.Key, placeOf) {
 		return disputedMove(t, change)
 	}
-	return fmt.Sprintf("another program keeps changing %s back to %s, and EKCO set it to %s again", change.Field, change.From, change.To), "find out which program does"
+	return fmt.Sprintf("another program keeps changing %s back to %s, and EKCO set it to %s again", change.Field, change.From, change.To), "find out which program changes it"
 }

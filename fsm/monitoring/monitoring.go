@@ -26,15 +26,15 @@ func Capability() fsm.Capability { return fsm.Capability{Machine: newMachine(), 
 func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{{
 		Name: journal.ActionScaleMonitoring, Verb: "scale", Machine: Machine,
-		// What was in vain rests by itself, and only as long as the number is the same: see again.
+		// RuleCooldown is not necessary: Wants delays another attempt, but only while the wanted number is the same.
 		Rules: []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused},
 	}}
 }
 
-// object is what the machine keeps of one.
+// object is the machine's own state about a Prometheus or an Alertmanager.
 type object struct {
 	fsm.Object[journal.MonitoringFacts]
-	// Tried is how many replicas the last action was to set, whatever came of it.
+	// Tried is the number of replicas that the last action was to set, whatever its outcome.
 	Tried int `json:"tried,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (m machine) Table() fsm.Table {
 	}
 }
 
-// Ended keeps what the action set, also if it did not come to its end.
+// Ended keeps the number that the action was to set, even if the action was not done.
 func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
 	if input, err := journal.InputOf[journal.MonitoringInput](rec.Request); err == nil {
 		of(t).Tried = input.Replicas
@@ -73,8 +73,8 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	return true
 }
 
-// Replicas returns how many replicas the Prometheus or the Alertmanager must have with so many nodes,
-// ready or not.
+// Replicas returns how many replicas the Prometheus or the Alertmanager must have with that number of nodes, ready or
+// not.
 func Replicas(of journal.Subject, nodes int) int {
 	most := 2
 	if of.Kind == journal.MonitoringAlertmanager.Kind {
@@ -83,7 +83,7 @@ func Replicas(of journal.Subject, nodes int) int {
 	return min(most, nodes)
 }
 
-// wanted returns how many replicas the nodes allow; zero as long as no node is known.
+// wanted returns how many replicas the nodes allow; zero if no node is known.
 func wanted(t *fsm.Thing, w *fsm.World) (replicas, nodes int) {
 	nodes, _ = w.Count("node")
 	return Replicas(t.Subject, nodes), nodes
@@ -125,7 +125,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 	}, t.FactsSeq
 }
 
-// Obsolete leaves what has begun to its end: its own effect is no reason to stop it.
+// Obsolete does not end an action that has begun: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.MonitoringInput](rec.Request)
 	if err == nil && len(rec.Steps) == 0 && of(t).Now().Replicas == input.Replicas {

@@ -8,7 +8,8 @@ import (
 // neverSeen is why the machine of a node that EKCO never saw is gone.
 const neverSeen = "EKCO never saw its Node object"
 
-// foldTraced adds the machine of a node that EKCO never saw. A finished one starts over: its name left traces again.
+// foldTraced adds the machine of a node that EKCO never saw but whose name remains in etcd, Ceph or kubeadm. If the
+// machine of that name is finished, it starts again.
 func foldTraced(s *fsm.State, e journal.Event) {
 	former := Of(s, e.Subject.UID)
 	switch {

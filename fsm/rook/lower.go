@@ -17,7 +17,7 @@ import (
 // a person who replaces the host may finish.
 const lowerDelay = 30 * time.Second
 
-// maxLeft is how many gone hosts are remembered, the newest.
+// maxLeft is how many hosts that left are remembered, the newest.
 const maxLeft = 64
 
 // leftHost is a host that has left the CRUSH map.
@@ -34,8 +34,8 @@ type heldNumber struct {
 	Seq    uint64 `json:"seq"`
 }
 
-// Observed also notes which hosts have left the CRUSH map, and since when each number has its value: EKCO lowers only a
-// number that was so large while the host was still there.
+// Observed also records which hosts have left the CRUSH map, and when each number was set. EKCO does not lower a number
+// that was set after a host left: that value is intended.
 func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) error {
 	r := of(t)
 	before := crushHosts(r.Facts)
@@ -43,7 +43,7 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 		return err
 	}
 	r.leave(before, e)
-	r.hold(e)
+	r.recordNumbers(e)
 	return nil
 }
 
@@ -62,8 +62,8 @@ func (r *Resource) leave(before []string, e journal.Event) {
 	r.Left = r.Left[max(0, len(r.Left)-maxLeft):]
 }
 
-// hold notes the numbers that have changed. A number that EKCO lowered in part counts as old as before.
-func (r *Resource) hold(e journal.Event) {
+// recordNumbers records when each number got its value. A number that EKCO lowered in part keeps its old time.
+func (r *Resource) recordNumbers(e journal.Event) {
 	holds := make(map[string]heldNumber, len(r.Facts.Numbers))
 	for place, number := range r.Facts.Numbers {
 		if holds[place] = r.Held[place]; r.Held[place].Number == number {
@@ -93,7 +93,7 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	}
 }
 
-// notLowered forgets what an action was to lower in part but did not.
+// notLowered forgets the partial lowering of an action that did not do it.
 func (r *Resource) notLowered(rec *journal.ActionRecord) {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
 	if err == nil && change.Partly && !r.Made[rec.Kind] {
@@ -176,8 +176,8 @@ func placesOf(numbers map[string]int) []string {
 	return places
 }
 
-// heldSince returns the event since which the number has its value; the highest number there is if EKCO has not
-// observed that value yet.
+// heldSince returns the event that first had the number's present value; the maximum if EKCO has not observed that
+// value yet.
 func (r *Resource) heldSince(place string) uint64 {
 	if held, known := r.Held[place]; known && held.Number == r.Now().Numbers[place] {
 		return held.Seq
@@ -253,7 +253,7 @@ func nodesByHost(w *fsm.World) map[string]*fsm.Thing {
 	return there
 }
 
-// crushOf returns the hosts in the CRUSH map.
+// crushHosts returns the hosts in the CRUSH map.
 func crushHosts(facts journal.RookFacts) []string {
 	if facts.Ceph == nil {
 		return nil

@@ -49,7 +49,7 @@ func wishCSI(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}
 	return wish{
 		input: journal.RookPodsInput{Keys: keys, Nodes: nodesForCSI},
-		why:   fmt.Sprintf("there are %s, and the resources of Ceph's CSI pods are not EKCO's: %s", words.Count(count, "node"), strings.Join(keys, ", ")),
+		why:   fmt.Sprintf("the cluster has %s, and these resources of Ceph's CSI pods differ from EKCO's: %s", words.Count(count, "node"), strings.Join(keys, ", ")),
 		// One contest for all keys and values: the other program is the same.
 		change: journal.Change{Key: "csi", Field: "the resources of Ceph's CSI pods in " + t.Kind + " " + t.Name, From: "others", To: "EKCO's"},
 	}, true

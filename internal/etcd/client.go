@@ -45,8 +45,8 @@ type Options struct {
 	OnCall OnCall
 }
 
-// OnCall receives the duration and the error of a call. kind is "members", "health" or "remove-member". Health
-// does not fail as a whole.
+// OnCall receives the duration and the error of a call. kind is "members", "health" or "remove-member". The error of
+// "health" is always nil: each endpoint has its own result.
 type OnCall func(kind string, took time.Duration, err error)
 
 // Dialer returns a function that creates a [Client] with these options.

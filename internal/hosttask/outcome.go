@@ -32,8 +32,8 @@ type Outcome struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// WorseError is why a program failed whose change left its node worse off: for example, what it restarted did
-// not come back.
+// WorseError is the error of a program whose change left its node worse off: for example, a component that it restarted
+// does not run again.
 type WorseError struct{ Err error }
 
 // Error implements error.
@@ -42,8 +42,8 @@ func (e *WorseError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *WorseError) Unwrap() error { return e.Err }
 
-// Say writes the outcome of a task. It must be the program's last output. After a reported
-// failure the program also exits with 0.
+// Say writes the outcome of a task, as the program's last output. After a reported failure, the program also exits with
+// 0.
 func Say(out io.Writer, result any, failed error) error {
 	var outcome Outcome
 	outcome.Result, failed = encode(result, failed)
@@ -54,10 +54,10 @@ func Say(out io.Writer, result any, failed error) error {
 	return outcome.say(out)
 }
 
-// confirmed is the value of [AnnotationConfirmed] with which a change is kept.
+// confirmed is the value of [AnnotationConfirmed] that keeps a change.
 const confirmed = "true"
 
-// CheckConfirmed returns an error unless these annotations of the pod of a task with [Task.Trial] confirm its change.
+// CheckConfirmed returns an error unless the annotations of the pod of a task with [Task.Trial] confirm its change.
 func CheckConfirmed(annotations map[string]string) error {
 	switch said := annotations[AnnotationConfirmed]; said {
 	case confirmed:
@@ -69,8 +69,8 @@ func CheckConfirmed(annotations map[string]string) error {
 	}
 }
 
-// SayAndWait writes the result of a task with [Task.Trial] whose program waits to be confirmed. Once the change is
-// confirmed or undone, the program must call [Say].
+// SayAndWait writes the result of a task with [Task.Trial] before its confirmation. Once the change is confirmed or
+// undone, the program must call [Say].
 func SayAndWait(out io.Writer, result any) error {
 	raw, err := encode(result, nil)
 	if err != nil {
@@ -115,8 +115,8 @@ func shortened(reason string) string {
 	return strings.ToValidUTF8(reason[:maxReason], "") + " …"
 }
 
-// lastLines is how many lines of a log are searched for the outcome: what a program writes to
-// its two outputs need not be logged in the order in which it was written.
+// lastLines is how many lines at the end of a log may contain the outcome. It need not be the last line, since the log
+// can mix the order of lines on standard output and standard error.
 const lastLines = 5
 
 // outcomeOf reads the outcome from the end of a log.

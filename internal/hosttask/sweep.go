@@ -85,7 +85,7 @@ func (t *Tasks) Quit(ctx context.Context, open func(action string) bool) error {
 		phase := pod.Status.Phase
 		runs := phase == corev1.PodSucceeded || phase == corev1.PodRunning || taskOf(pod).LosesNode
 		if !runs && open(pod.Annotations[AnnotationAction]) {
-			return "EKCO ends, and its program has not started", nil
+			return "EKCO ends, and the pod's program has not started", nil
 		}
 		return t.whyLost(ctx, pod)
 	})

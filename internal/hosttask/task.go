@@ -12,27 +12,25 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Task is a program to run on a node. A plan stores it, so it is complete. It must not contain
-// a secret: everybody who may read pods can read it.
+// Task is a program to run on a node. A plan stores all of it. It must not contain a secret: everybody who may read
+// pods can read it.
 type Task struct {
-	// Name says in a word what it does, for example "node-report". It is the value of
-	// [LabelTask].
+	// Name is a short name such as "node-report", the value of [LabelTask].
 	Name string `json:"name"`
 	// Node is the name of the node that runs it, NodeUID the UID of that node.
 	Node    string `json:"node"`
 	NodeUID string `json:"node_uid"`
 	// Image has the program at /usr/bin/ekco.
 	Image string `json:"image"`
-	// Args are the program's.
+	// Args are the program's arguments.
 	Args []string `json:"args"`
 	// Paths are the paths of the host that it can access.
 	Paths []Path `json:"paths,omitempty"`
-	// Privileged lets it do everything on the host. Without, it is root without any
-	// capability but those of Capabilities.
+	// Privileged runs the program privileged. Otherwise it is root with only the capabilities in Capabilities.
 	Privileged bool `json:"privileged,omitempty"`
-	// Capabilities are those that it keeps, by their names in Kubernetes, such as "CHOWN".
+	// Capabilities are the program's capabilities, by their names in Kubernetes, such as "CHOWN".
 	Capabilities []string `json:"capabilities,omitempty"`
-	// HostNetwork runs it in the host's network, so that it can reach what listens on localhost.
+	// HostNetwork runs it in the host's network, for access to servers on localhost.
 	HostNetwork bool `json:"host_network,omitempty"`
 	// Limit is how long the program may run; zero means two minutes. Start is how long it
 	// may take to start, including the pull of its image; zero means 30 s. Installers wait
@@ -42,12 +40,11 @@ type Task struct {
 	// Then, unless it is nil, runs after EKCO's program has succeeded, with the same /tmp. The task is done when
 	// it exits with 0.
 	Then *Program `json:"then,omitempty"`
-	// LosesNode is set if the program may cut off its node. The task is then not given up while the node does not
-	// answer, and its pod is kept when EKCO ends: the program may run before the kubelet can report it.
+	// LosesNode is set if the program may cut off its node. EKCO then does not give up the task while the node does not
+	// answer, and keeps its pod when EKCO ends: the program may run before the kubelet can report it.
 	LosesNode bool `json:"loses_node,omitempty"`
-	// Trial is set if the program reports the result of a change and then waits until [AnnotationConfirmed] on its
-	// pod is "true". If it does not see that in time, it undoes the change. It does not cut off its node before it
-	// has reported.
+	// Trial is set if the program reports the result of a change and then waits until [AnnotationConfirmed] on its pod
+	// is "true". If that takes too long, it undoes the change. It must not cut off its node before the report.
 	Trial bool `json:"trial,omitempty"`
 	// Grace is how long the program may take to end after SIGTERM; zero means 5 s.
 	Grace journal.Duration `json:"grace,omitzero"`
@@ -69,9 +66,8 @@ type Path struct {
 	// Host is the path on the host, At the path in the pod.
 	Host string `json:"host"`
 	At   string `json:"at"`
-	// Type is that of Kubernetes, for example "Directory" or "DirectoryOrCreate"; one that
-	// does not fit keeps the pod from starting. Empty checks nothing, and containerd then
-	// makes a directory of what is missing.
+	// Type is the hostPath type of Kubernetes, for example "Directory" or "DirectoryOrCreate"; if the path does not
+	// fit, the pod does not start. Empty checks nothing, and containerd creates a missing directory.
 	Type string `json:"type,omitempty"`
 	// Write lets the program change it.
 	Write bool `json:"write,omitempty"`
@@ -86,7 +82,7 @@ func (t Task) limit() time.Duration { return cmp.Or(time.Duration(t.Limit), 2*ti
 func (t Task) grace() time.Duration { return cmp.Or(time.Duration(t.Grace), 5*time.Second) }
 func (t Task) start() time.Duration { return cmp.Or(time.Duration(t.Start), 30*time.Second) }
 
-// Longest is how long the task may take after its pod was created.
+// Longest is the maximum duration of the task after the creation of its pod.
 func (t Task) Longest() time.Duration { return t.start() + t.limit() + overdue }
 
 // Owner is the step that a task belongs to.

@@ -39,7 +39,7 @@ type Tasks struct {
 	places  places
 	notices notices
 	mu      sync.Mutex
-	// known are the pods that were seen, by UID.
+	// known has the pods that EKCO has seen, by UID.
 	known map[string]*known
 }
 
@@ -59,7 +59,7 @@ func New(objects kube.Objects, nodes Nodes, namespace string, log *slog.Logger) 
 	}
 }
 
-// ForeignError says that a pod that is not the task's has its name.
+// ForeignError says that another pod, which is not the task's, has its name.
 type ForeignError struct{ Why string }
 
 // Error implements error.
@@ -81,8 +81,8 @@ func (t *Tasks) ref(name string) kube.Ref {
 	return kube.Ref{Version: "v1", Resource: "pods", Namespace: t.namespace, Name: name}
 }
 
-// How often Make tries if the pod exists by the time it creates it, and if the API server does
-// not answer: only the answer may be lost.
+// How often Make retries if the pod appears while it creates it, and if the API server does not answer: the pod may
+// exist although the answer was lost.
 const (
 	triesTaken      = 4
 	triesUnanswered = 2
@@ -177,7 +177,7 @@ func list[T any](ctx context.Context, t *Tasks) ([]T, error) {
 	return list, nil
 }
 
-// pods returns those of all host tasks.
+// pods returns the pods of all host tasks.
 func (t *Tasks) pods(ctx context.Context) ([]corev1.Pod, error) { return list[corev1.Pod](ctx, t) }
 
 // podPhase is a part of a pod. Decoding the whole pod takes several times as long.
@@ -374,7 +374,7 @@ func (t *Tasks) age(pod *corev1.Pod) time.Duration {
 	return time.Since(t.of(pod).since)
 }
 
-// of returns what is known about a pod. The caller holds mu.
+// of returns what EKCO knows about a pod. The caller holds mu.
 func (t *Tasks) of(pod *corev1.Pod) *known {
 	uid := string(pod.UID)
 	if t.known[uid] == nil {
@@ -460,8 +460,8 @@ func (t *Tasks) Changed(task Task, owner Owner) <-chan struct{} {
 	return t.notices.of(task.PodName(owner))
 }
 
-// Leave frees the place of a task that its step no longer attends to. A program that still runs
-// counts towards [AtOnce] all the same.
+// Leave frees the place of a task that its step no longer attends to. A program that still runs counts towards [AtOnce]
+// nevertheless.
 func (t *Tasks) Leave(task Task, owner Owner) {
 	name := task.PodName(owner)
 	t.notices.leave(name)

@@ -10,8 +10,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// Detect implements [API]. For a missing namespace, CRD or object, the API server always answers 404, unless it
-// answers 403 first.
+// Detect implements [API]. The API server answers 404 for a missing namespace, CRD or object, but 403 if EKCO may not
+// read it.
 func (c *Client) Detect(ctx context.Context) (Installation, error) {
 	_, err := c.cephCluster(ctx)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// objectsWithoutAttributes is how many objects are listed without attributes after the attributes of one of them made a
+// objectsWithoutAttributes is how many objects are listed without attributes after the attributes of an object made a
 // listing unreadable.
 const objectsWithoutAttributes = 1000
 
@@ -81,7 +81,7 @@ type listing struct {
 	ended             bool
 }
 
-// run continues the listing to its end, or without attributes for some objects.
+// run continues the listing to its end. Without attributes, it stops after [objectsWithoutAttributes] objects.
 func (l *listing) run(ctx context.Context, c *Client, bucket string, attributes bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

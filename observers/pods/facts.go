@@ -45,7 +45,7 @@ func newFacts(known []Known) facts {
 	}).InOrder()}
 }
 
-// at returns the pods of a node, to change them.
+// at returns the entry of a node, to change it.
 func at(all *compared, name string) *onNode {
 	n := all.Now[name]
 	if n == nil {
@@ -55,7 +55,7 @@ func at(all *compared, name string) *onNode {
 	return n
 }
 
-// watch sets the nodes whose pods are recorded: UID by name.
+// watch sets the nodes whose pods are recorded. want has their UIDs by name.
 func (f *facts) watch(all *compared, want map[string]string) {
 	for name, n := range all.Now {
 		if n.watched() && want[name] != n.uid {

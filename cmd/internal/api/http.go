@@ -15,8 +15,8 @@ import (
 // Limits of connections to the network port: of idle ones, and again as many with a request in progress. Behind a
 // NodePort, many clients can have the address of a node, and the kubelet too.
 const (
-	maxConnections       = 64
-	maxConnectionsOfEach = 32
+	maxConnections           = 64
+	maxConnectionsPerAddress = 32
 )
 
 // Health reports whether EKCO does its work.
@@ -42,7 +42,7 @@ func ServeHTTP(ctx context.Context, listener net.Listener, health Health, metric
 		MaxRequestsInFlight: 4,
 		Timeout:             20 * time.Second,
 	}))
-	limited := limit(listener, maxConnections, maxConnectionsOfEach)
+	limited := limit(listener, maxConnections, maxConnectionsPerAddress)
 	server := &http.Server{
 		ConnState:         limited.follow,
 		Handler:           http.MaxBytesHandler(mux, 4<<10),

@@ -18,7 +18,7 @@ type labelled struct {
 // zeroes sets every gauge with known labels to 0, so that alerting rules find it.
 func (m *Metrics) zeroes(s *fsm.State) {
 	if m.known == nil {
-		m.known = m.knownOf(s)
+		m.known = m.constantGauges(s)
 	}
 	for _, gauge := range m.known {
 		gauge.vector.WithLabelValues(gauge.labels...).Set(0)
@@ -28,8 +28,8 @@ func (m *Metrics) zeroes(s *fsm.State) {
 // holdsOfTheRunner are the holds of actions of any kind.
 var holdsOfTheRunner = []string{actions.HoldPlan, actions.HoldAnswer, actions.HoldReadable, actions.HoldNextAttempt, actions.HoldDomains, actions.HoldItems}
 
-// knownOf lists the gauges for the machines, kinds and rules, which stay the same while EKCO runs.
-func (m *Metrics) knownOf(s *fsm.State) []labelled {
+// constantGauges lists the gauges for the machines, kinds and rules, which stay the same while EKCO runs.
+func (m *Metrics) constantGauges(s *fsm.State) []labelled {
 	known := []labelled{}
 	for machine, state := range s.MachineStates() {
 		known = append(known, labelled{m.machines, []string{machine, string(state)}})

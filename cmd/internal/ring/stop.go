@@ -8,8 +8,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lastWords is how long the last event may take to write.
-const lastWords = time.Second
+// stopEventTimeout limits the time to write the last event.
+const stopEventTimeout = time.Second
 
 // shutDown stops observers and decisions, gives running steps their grace, and leaves open actions open. ctx is the
 // loop's.
@@ -62,7 +62,7 @@ func (r *Ring) recordStopped(ctx context.Context, cause error) {
 	if cause != nil {
 		reason = cause.Error()
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	ctx, cancel := context.WithTimeout(ctx, stopEventTimeout)
 	defer cancel()
 	_, err := r.store.Append(ctx, journal.Draft{
 		Type: journal.TypeOperatorStopped, Subject: journal.OperatorSubject, Actor: Actor,

@@ -41,8 +41,8 @@ func (r registry) ready(_ context.Context, held []held, now time.Time) error {
 	return err
 }
 
-// authority returns the cluster's CA, if that or another one in ca.crt has signed the certificate, and only for
-// servers. While the CA is being replaced, clients trust both. Otherwise the CA would sign a subject and names that
+// authority returns the cluster's CA if it, or another CA in ca.crt, has signed the certificate, and only for servers.
+// Clients trust both CAs while the CA is being replaced. Without this check, the CA would sign a subject and names that
 // any client with access to the Secret may have written.
 func (r registry) authority(held []held, now time.Time) (certificates.Authority, error) {
 	ca, err := r.options.Authority(now)
@@ -129,7 +129,7 @@ func (contour) original([]held) (*journal.CertificateOriginal, error) { return n
 
 func (contour) ready(context.Context, []held, time.Time) error { return nil }
 
-// consistent says which certificate the other side does not accept, or "".
+// consistent returns which certificate the other side does not accept, or "".
 func (contour) consistent(held []held) string {
 	for i, h := range held {
 		other := held[1-i]
@@ -158,7 +158,8 @@ func (contour) renew(held []held, renewal certificates.Renewal) error {
 	return nil
 }
 
-// Contour reads its certificate again. Envoy is restarted; only Contour sees its certificate.
+// Contour loads a new certificate automatically, Envoy only at a restart. EKCO checks the served certificate of Contour
+// only, since Envoy is a client.
 func (c contour) servers() servers {
 	namespace := c.options.Contour.Namespace
 	return servers{

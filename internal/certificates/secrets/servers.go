@@ -19,7 +19,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// How servers are restarted that do not read a new certificate themselves.
+// How to restart servers that do not read a new certificate automatically.
 const (
 	restartNothing = iota
 	restartPods
@@ -29,18 +29,18 @@ const (
 // servers are the pods that serve a certificate.
 type servers struct {
 	what string
-	// pods are those with the label in that namespace. They serve at the port.
+	// pods are the pods with the label in that namespace. They serve at the port.
 	pods         kube.Ref
 	label, value string
 	port         int
-	// restart says how they are restarted; daemons is the DaemonSet for restartDaemonSet.
+	// restart is the kind of restart; daemons is the DaemonSet for restartDaemonSet.
 	restart int
 	daemons kube.Ref
 	// daemon is the label "app" of its pods.
 	daemon string
 	// served is the index of the Secret with the certificate that they serve.
 	served int
-	// accepts is set if no server has the certificate, but clients: it returns an error unless a kubelet accepts it.
+	// accepts is set if clients, not servers, have the certificate. It returns an error unless a kubelet accepts it.
 	accepts func(ctx context.Context, pair tls.Certificate) error
 }
 
@@ -50,8 +50,8 @@ func (s *Store) Restarts(of journal.Subject) bool {
 	return known && b.servers().restart != restartNothing
 }
 
-// LoadsFirst reports whether some servers read the certificate again themselves, and must have done so before others
-// are restarted, which trust only the new one.
+// LoadsFirst reports whether some servers read the certificate again automatically. They must do so before EKCO
+// restarts the others, which trust only the new one.
 func (s *Store) LoadsFirst(of journal.Subject) bool {
 	b, known := s.bundles[of.Name]
 	return known && b.servers().restart == restartDaemonSet
@@ -87,8 +87,8 @@ func (s *Store) serving(ctx context.Context, of servers) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// Restarted says what was not restarted yet, or "": one of the pods with these UIDs that does not serve the
-// certificate, or a DaemonSet that was not restarted since.
+// Restarted returns what is not restarted yet, or "": one of the pods with these UIDs that does not serve the
+// certificate, or a DaemonSet that was not restarted since then.
 func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) (lacks string, err error) {
 	servers := s.bundles[of.Name].servers()
 	switch servers.restart {
@@ -108,7 +108,7 @@ func (s *Store) Restarted(ctx context.Context, of journal.Subject, pods []journa
 	return "", nil
 }
 
-// Restart restarts what was not restarted yet.
+// Restart restarts the pods or the DaemonSet that [Store.Restarted] reports.
 func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.CertificatePod, since time.Time) error {
 	servers := s.bundles[of.Name].servers()
 	switch servers.restart {
@@ -130,7 +130,7 @@ func (s *Store) Restart(ctx context.Context, of journal.Subject, pods []journal.
 	return nil
 }
 
-// outdated returns those of the pods that still exist and do not serve the certificate.
+// outdated returns the pods that still exist and do not serve the certificate.
 func (s *Store) outdated(ctx context.Context, of journal.Subject, servers servers, pods []journal.CertificatePod) (left []journal.CertificatePod, err error) {
 	wanted, err := s.wantedFingerprint(ctx, of, servers)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *Store) unaccepted(ctx context.Context, of journal.Subject, servers serv
 	return lacks, nil
 }
 
-// restartedAnnotation is the one that "kubectl rollout restart" sets.
+// restartedAnnotation is the annotation that "kubectl rollout restart" sets.
 const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
 
 func (s *Store) daemonSet(ctx context.Context, ref kube.Ref) (read appsv1.DaemonSet, found bool, err error) {
@@ -271,7 +271,7 @@ func restartedAt(d *appsv1.DaemonSet) time.Time {
 	return at
 }
 
-// restartDaemons makes the DaemonSet replace its pods by its own strategy. EKCO may only patch it.
+// restartDaemons makes the DaemonSet replace its pods according to its update strategy. EKCO may only patch it.
 func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Time) error {
 	read, found, err := s.daemonSet(ctx, ref)
 	if err != nil || !found || !restartedAt(&read).Before(since.Truncate(time.Second)) {
@@ -290,8 +290,8 @@ func (s *Store) restartDaemons(ctx context.Context, ref kube.Ref, since time.Tim
 	return err
 }
 
-// unrolled says what is missing until the DaemonSet is restarted everywhere, or "". Once there is a new pod that is
-// available, it does not wait for pods on nodes that are not ready.
+// unrolled returns what is missing until the DaemonSet is restarted on all nodes, or "". Once a new pod is available,
+// it ignores pods on nodes that are not ready.
 func (s *Store) unrolled(ctx context.Context, of servers) (string, error) {
 	ref := of.daemons
 	read, found, err := s.daemonSet(ctx, ref)

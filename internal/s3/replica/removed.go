@@ -11,8 +11,8 @@ import (
 // Without a key it is about the bucket.
 type Removed func(bucket string, v s3.Version) bool
 
-// Kept are versions that stay on the target although the source does not have them, or has an older
-// one with the same id. Without a key it is the bucket.
+// Kept are versions that stay on the target although the source does not have them, or has an older one with the same
+// id. An item without a key is a bucket.
 type Kept struct {
 	// Count is how many there are, Items at most [MaxNames] of them.
 	Count int
@@ -43,15 +43,14 @@ func (r Removed) keeps(p *pair, v s3.Version) bool {
 	return r != nil && hides && !copyIn(p.source, v) && !r(p.bucket, v)
 }
 
-// older reports whether a change replaces content by that of an older version, which no client
-// does.
+// older reports whether a change replaces newer content by older content, which no client does.
 func (c *change) older() bool {
 	v, old := c.version, c.old
 	return old != nil && v.Modified.Truncate(time.Millisecond).Before(old.Modified.Truncate(time.Millisecond)) &&
 		(v.ETag != old.ETag || v.Size != old.Size || v.DeleteMarker != old.DeleteMarker)
 }
 
-// keep takes out of the changes what stays on the target, and returns it.
+// keep drops the deletions and replacements that must not happen, and returns the versions that therefore stay.
 func (d *differences) keep(p *pair, known Removed) (kept []Item) {
 	d.surplus = slices.DeleteFunc(d.surplus, func(v s3.Version) bool {
 		keeps := known.keeps(p, v)

@@ -42,7 +42,7 @@ func (r *run) store(ctx context.Context, bucket string, c change) error {
 	case parts:
 		return r.inParts(ctx, bucket, v)
 	}
-	return r.whole(ctx, bucket, c)
+	return r.inOneRequest(ctx, bucket, c)
 }
 
 // isRewritten reports whether the target has the version with the same ETag. A server refuses to
@@ -72,8 +72,8 @@ func (r *run) parted(v s3.Version) bool {
 	return v.Size > 2*r.options.PartSize
 }
 
-// whole stores a version with one request.
-func (r *run) whole(ctx context.Context, bucket string, c change) error {
+// inOneRequest stores a version with one request.
+func (r *run) inOneRequest(ctx context.Context, bucket string, c change) error {
 	v, unchecked := c.version, false
 	err := r.retry(ctx, func() error {
 		content, err := r.open(ctx, bucket, v, 0, v.Size)

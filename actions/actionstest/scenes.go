@@ -44,6 +44,8 @@ func (s Scenes) Run(t *testing.T) {
 	t.Run("done again, it changes nothing more", s.DoneAgain)
 	t.Run("killed at any point, it is finished elsewhere from the mirror", s.FinishedElsewhere)
 	t.Run("without what its steps left, it ends the same or is held", s.HeldWithoutOutputs)
+	t.Run("without what one step left, it ends the same or is held", s.HeldWithoutOneOutput)
+	t.Run("with an older copy of the journal, it ends the same", s.ResumedFromOlderJournal)
 }
 
 // KilledAtAnyPoint kills the process before and after each append and each effect,
@@ -72,6 +74,14 @@ func (s Scenes) FinishedElsewhere(t *testing.T) { s.each(t, Scene.finishedElsewh
 // may. It tries up to twelve points spread over the life of the process. The action must end the same, or be held with
 // the name of such a step.
 func (s Scenes) HeldWithoutOutputs(t *testing.T) { s.each(t, Scene.heldWithoutOutputs) }
+
+// HeldWithoutOneOutput is HeldWithoutOutputs with a mirror that lacks the outputs of one step at a time: otherwise a step
+// that holds the action hides that another one should, too. It tries a sample of steps and points.
+func (s Scenes) HeldWithoutOneOutput(t *testing.T) { s.each(t, Scene.heldWithoutOneOutput) }
+
+// ResumedFromOlderJournal kills the process at a sample of points. The next one has an older copy of the journal, which
+// lacks events that the mirror has, and must end the same; also if another process continued from the mirror in between.
+func (s Scenes) ResumedFromOlderJournal(t *testing.T) { s.each(t, Scene.resumedFromOlderJournal) }
 
 // each tries the scenes in parallel and reports their problems.
 func (s Scenes) each(t *testing.T, try func(s Scene, t *testing.T) []string) {

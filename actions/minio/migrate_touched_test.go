@@ -218,6 +218,38 @@ func TestAServiceThatIsLedBackAtOnceIsNotSwitched(t *testing.T) {
 	})
 }
 
+// detouring is an API server whose Service a person changes while EKCO lists the pods of a disabled one, once.
+type detouring struct {
+	minio.API
+	detour func()
+}
+
+func (d detouring) Single(ctx context.Context) (minio.Single, error) {
+	leads, _, err := d.Leads(ctx)
+	if err == nil && leads == journal.MinioServiceDisabled {
+		d.detour()
+	}
+	single, again := d.API.Single(ctx)
+	return single, errors.Join(err, again)
+}
+
+// TestDetourDuringForcedSwitchRemovesNothing: the Service selects no pods, as EKCO left it, but clients wrote to ha-minio
+// in between.
+func TestDetourDuringForcedSwitchRemovesNothing(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.Source.Write(plain, "ours", "text", s3.Attributes{}, time.Now())
+		b.Cordon("a", true)
+		m := &migrator{api: detouring{b.Client(b.Objects), sync.OnceFunc(func() { b.leadsClientsTo(nowhere) })}, changed: func() {}, Migration: b.migration}
+		m.Stores = miniosim.Network{Both: b.Both}
+		b.asks()
+		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+		b.held(journal.StepCutOverMinio, MinioSuccessor, "node a is cordoned")
+		b.force(r)
+		b.staysTheirs(r)
+	})
+}
+
 // TestAComparisonUnderWhichTheServiceIsChangedIsMadeAnew: clients may have been led to the
 // single MinIO meanwhile.
 func TestAComparisonUnderWhichTheServiceIsChangedIsMadeAnew(t *testing.T) {

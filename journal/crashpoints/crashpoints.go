@@ -30,10 +30,15 @@ var randomSeed = sync.OnceValue(rand.Uint64)
 // Choose returns the points to try, of 1 to n, in order. The test fails if there are none.
 func Choose(t testing.TB, n int) []int {
 	t.Helper()
+	return choose(t, n, defaultCount)
+}
+
+func choose(t testing.TB, n, limit int) []int {
+	t.Helper()
 	if n < 1 {
 		t.Fatal("there are no points at which to stop the process")
 	}
-	count := sampleSize(t, n)
+	count := sampleSize(t, n, limit)
 	if count == n {
 		return pick(nil, n, n)
 	}
@@ -47,8 +52,20 @@ func Choose(t testing.TB, n int) []int {
 // ChooseOf returns the points to try, in order.
 func ChooseOf[T any](t testing.TB, points []T) []T {
 	t.Helper()
+	return chooseOf(t, points, defaultCount)
+}
+
+// Sample is ChooseOf for a matrix with too many points to try all: it returns at most limit without the race detector, and
+// at most two with it.
+func Sample[T any](t testing.TB, points []T, limit int) []T {
+	t.Helper()
+	return chooseOf(t, points, min(limit, defaultCount/2))
+}
+
+func chooseOf[T any](t testing.TB, points []T, limit int) []T {
+	t.Helper()
 	var chosen []T
-	for _, i := range Choose(t, len(points)) {
+	for _, i := range choose(t, len(points), limit) {
 		chosen = append(chosen, points[i-1])
 	}
 	return chosen
@@ -68,11 +85,11 @@ func pick(random *rand.Rand, n, count int) []int {
 }
 
 // sampleSize returns how many of n points to try.
-func sampleSize(t testing.TB, n int) int {
+func sampleSize(t testing.TB, n, limit int) int {
 	t.Helper()
 	switch text := os.Getenv(CountVariable); text {
 	case "":
-		return min(n, defaultCount)
+		return min(n, limit)
 	case "all":
 		return n
 	default:

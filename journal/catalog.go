@@ -37,7 +37,7 @@ const (
 	TypePodTerminating Type = "pod.terminating"
 	TypePodGone        Type = "pod.gone"
 
-	// What is left of a node that EKCO never saw.
+	// What is left in the cluster of a node that EKCO never saw.
 	TypeNodeTraced Type = "node.traced"
 
 	// Facts about things whose machine has no event type of its own.
@@ -72,7 +72,7 @@ const (
 	TypeActionEnded      Type = "action.ended"
 )
 
-// Payload is the body of an event. Every payload type belongs to one event type and has its own version.
+// Payload is the content of an event. Each payload type belongs to one event type, and has a version.
 type Payload interface {
 	eventType() Type
 	eventVersion() int
@@ -170,7 +170,7 @@ var catalogByType = func() map[Type]CatalogEntry {
 // Types returns the names of all event types, sorted.
 func Types() []Type { return slices.Sorted(maps.Keys(catalogByType)) }
 
-// Encode checks the draft against the catalog and returns its payload as JSON with the payload's version.
+// Encode returns the payload as JSON, and its version. It returns an error if the payload does not belong to Type.
 func (d Draft) Encode() (json.RawMessage, int, error) {
 	known, ok := catalogByType[d.Type]
 	if !ok {

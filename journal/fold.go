@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Only this file defines how the events of an action change its record. The loop applies it to events on disk, a runner
-// to the events that it is about to append.
+// Only this file defines how the events of an action change its record. The loop applies events that are on disk. A
+// runner of an action applies events right before it appends them.
 
-// OpenedBy returns the record of the action that e requests, without its status: package fsm sets that.
+// OpenedBy returns the record of the action that e requests. Package fsm then sets the status.
 func OpenedBy(e Event, p *ActionRequested) ActionRecord {
 	return ActionRecord{
 		ID: e.Action, Kind: p.Kind, Subject: e.Subject,
@@ -19,8 +19,8 @@ func OpenedBy(e Event, p *ActionRequested) ActionRecord {
 	}
 }
 
-// Adopted returns the record for a journal that takes the action over with event e. Failures in the former journal do
-// not count towards the limit of attempts.
+// Adopted returns the record as a journal stores it that takes the action over with event e. Failures in the former
+// journal no longer count against the retry budget.
 func (r ActionRecord) Adopted(e Event) ActionRecord {
 	steps := make(map[string]StepRecord, len(r.Steps))
 	for id, step := range r.Steps {
@@ -34,10 +34,11 @@ func (r ActionRecord) Adopted(e Event) ActionRecord {
 	return r
 }
 
-// Fold applies event e to the record. p is its payload, a pointer as [Event.Decode] returns it. Payloads that do not
-// concern an open action change only LastSeq. The error reports the inconsistent parts of e; Fold applies the others.
+// Fold applies event e to the record. p is the payload of e, a pointer as [Event.Decode] returns it. A payload that is
+// not about an open action changes only LastSeq. The error describes the parts of e that contradict the record; Fold
+// applies the other parts.
 //
-// Fold does not change the status. It changes the maps in place, and nothing else that copies of the record share.
+// Fold does not change the status. It changes the record's maps in place, so a copy of the record sees these changes.
 func (r *ActionRecord) Fold(e Event, p Payload) error {
 	r.LastSeq = e.Seq
 	switch p := p.(type) {
@@ -84,7 +85,7 @@ func (r *ActionRecord) foldStep(e Event, p Payload) error {
 	return nil
 }
 
-// foldHeld keeps the start time of the hold while the same preflight holds the step, even if the reason changes.
+// foldHeld sets the hold of a step. It keeps HeldSince if the same preflight already held the step.
 func (r *ActionRecord) foldHeld(e Event, p *ActionHeld) {
 	if before, held := r.Holds[p.Step]; !held || before.Preflight != p.Preflight {
 		put(&r.HeldSince, p.Step, e.Time)
@@ -117,8 +118,8 @@ func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
 	r.Warned = warned
 }
 
-// leastNeeded returns the index of the oldest warning on the same subject as the newest one, or else of the oldest of
-// all. So a warning whose details keep changing does not displace others.
+// leastNeeded returns the index of the warning to drop: the oldest one with the preflight and key of the newest one, or
+// else the oldest of all. So a warning whose text keeps changing does not displace others.
 func leastNeeded(warned []Warning) int {
 	return max(0, slices.IndexFunc(warned, func(w Warning) bool {
 		last := warned[len(warned)-1]
@@ -126,7 +127,7 @@ func leastNeeded(warned []Warning) int {
 	}))
 }
 
-// foldRetried resets the attempts of every step that is not done. Their next attempt is due at once.
+// foldRetried resets the attempts of every step that is not done, so that its next attempt is due at once.
 func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	if p.Force {
 		r.Forced = r.forced(p.List)
@@ -140,8 +141,8 @@ func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	}
 }
 
-// forced returns the overridden holds, including the present holds with this list. An empty list stands for the holds
-// whose reason is not a list.
+// forced returns the overridden holds, with the present holds by this list added. If list is "", it adds the present
+// holds whose reason is not a list.
 func (r *ActionRecord) forced(list string) []Forced {
 	forced := slices.Clone(r.Forced)
 	for _, held := range r.Holds {
@@ -155,7 +156,7 @@ func (r *ActionRecord) forced(list string) []Forced {
 	return slices.Compact(forced)
 }
 
-// foldCancelling removes what the action waited for, because a cancelled action does no further steps.
+// foldCancelling removes all holds, because a cancelled action runs no further planned steps.
 func (r *ActionRecord) foldCancelling(e Event, p *ActionCancelling) {
 	if r.PastNoReturn {
 		return
@@ -164,8 +165,8 @@ func (r *ActionRecord) foldCancelling(e Event, p *ActionCancelling) {
 	r.freeAll()
 }
 
-// foldStarted removes the step's hold, except [HoldNextAttempt]. If the step is irreversible, it also drops a cancel
-// that came too late.
+// foldStarted removes the step's hold, except [HoldNextAttempt]. If the step is irreversible, it also removes a
+// cancellation, which came too late.
 func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
 	if r.Holds[p.Step].Preflight != HoldNextAttempt {
 		r.free(p.Step)

@@ -2,8 +2,8 @@ package journal
 
 import "slices"
 
-// MinioMoves returns replicas of which one should move for an even spread over the given number of ready nodes; none
-// if they are spread evenly, or no node is ready. Each has a node.
+// MinioMoves returns the replicas on one crowded node. One of them should move so that all replicas are spread evenly
+// over the ready nodes. It returns no replicas if they are spread evenly, or if no node is ready.
 func MinioMoves(pods []MinioPod, ready int) []MinioPod {
 	on := map[string][]MinioPod{}
 	var nodes []string
@@ -45,10 +45,10 @@ func MinioMoves(pods []MinioPod, ready int) []MinioPod {
 	return nil
 }
 
-// MinioQuorum is the most drives that a write needs, of the given number.
+// MinioQuorum returns how many of the drives must be online so that every write succeeds.
 func MinioQuorum(drives int) int { return drives/2 + 1 }
 
-// Pod returns the replica of that UID, and whether there is one.
+// Pod returns the replica with this UID, and whether it exists.
 func (f MinioFacts) Pod(uid string) (MinioPod, bool) {
 	for _, pod := range f.Pods {
 		if pod.UID == uid {
@@ -63,7 +63,7 @@ func (f MinioFacts) Complete() bool {
 	return len(f.Pods) == f.Replicas && !slices.ContainsFunc(f.Pods, func(pod MinioPod) bool { return pod.State != MinioPodRuns })
 }
 
-// MayLoseOne reports whether more than a quorum of the replicas would still run without one of the running ones.
+// MayLoseOne reports whether more replicas than the quorum would still run if one of the running replicas stopped.
 func (f MinioFacts) MayLoseOne(quorum int) bool {
 	running := 0
 	for _, pod := range f.Pods {

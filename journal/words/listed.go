@@ -9,7 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// listed describes an event without an entry: its type, its subject and the fields of its payload, in their order.
+// listed returns a text for an event without a row: its type, its subject, and the fields of its payload in their
+// order.
 func listed(e journal.Event) string {
 	text := fmt.Sprintf("%s about %s", e.Type, Object(e.Subject))
 	fields, ok := fields(e.Payload)

@@ -4,7 +4,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// foldAction folds the events of an action's life.
+// foldAction folds the events about actions.
 func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	switch p := payload.(type) {
 	case *journal.ActionRequested:
@@ -41,10 +41,10 @@ func (s *State) foldAction(e journal.Event, payload journal.Payload) {
 	}
 }
 
-// waits reports whether the action is held.
+// waits reports whether the action has a hold, or is unreadable.
 func waits(rec *journal.ActionRecord) bool { return len(rec.Holds) > 0 || rec.Unreadable != "" }
 
-// stepFor changes the status as the event demands.
+// stepFor changes the status of the action to the one that follows the event.
 func (s *State) stepFor(rec *journal.ActionRecord, payload journal.Payload) {
 	switch payload.(type) {
 	case *journal.ActionPlanned:
@@ -65,7 +65,8 @@ func (s *State) stepFor(rec *journal.ActionRecord, payload journal.Payload) {
 	}
 }
 
-// stepRetried keeps an unreadable action held and a cancelled one cancelled.
+// stepRetried changes the status after a retry. An unreadable action stays held, and a cancelled action stays
+// cancelled.
 func (s *State) stepRetried(rec *journal.ActionRecord) {
 	if rec.Unreadable != "" {
 		return
@@ -86,8 +87,9 @@ func (s *State) foldRequested(e journal.Event, p *journal.ActionRequested) {
 	s.open(&rec)
 }
 
-// foldAdopted opens an action of another journal. An action that is open here continues as a mirror has it if the
-// mirror knows more of it, because this journal lost its newest events or was not in use.
+// foldAdopted opens an action from a mirror. If the action is already open in this journal, the mirror's record
+// replaces it only if the mirror has newer events of the action: this journal lost its newest events, or another EKCO
+// continued the action with another journal.
 func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	rec := p.Record
 	known := s.Actions[rec.ID] != nil && p.JournalID != s.Journal.ID && !p.Continues
@@ -105,8 +107,8 @@ func (s *State) foldAdopted(e journal.Event, p *journal.ActionAdopted) {
 	}
 }
 
-// takeDomains gives each step of a plan from before there were domains all domains of its kind, because the plan does
-// not say which steps change nothing. Every other plan of such a kind names its domains.
+// takeDomains adds domains to a plan of an EKCO version that had no domains yet. Each step gets all domains of the kind
+// of action, because such a plan does not say which steps change nothing.
 func (s *State) takeDomains(rec *journal.ActionRecord) {
 	if kind := s.Kind(rec.Kind); kind != nil && len(kind.Domains) > 0 && !rec.Plan.NamesDomains() {
 		rec.Plan = rec.Plan.TakingDomains(kind.Domains)
@@ -118,7 +120,7 @@ func (s *State) open(rec *journal.ActionRecord) {
 	s.openedOf(rec)
 }
 
-// statusOf derives the status of an action from the rest of its record, for an action of another journal.
+// statusOf computes the status of an action from its record, for an action from a mirror.
 func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	switch {
 	case rec.Stalled != nil && rec.Undoing():
@@ -135,7 +137,7 @@ func statusOf(rec *journal.ActionRecord) journal.ActionStatus {
 	return Requested
 }
 
-// close forgets an action that has ended, except for what its thing keeps of it.
+// close removes an action that has ended. Its thing keeps how the action ended, if that matters.
 func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	p := rec.Ended
 	delete(s.Actions, rec.ID)
@@ -146,7 +148,8 @@ func (s *State) close(e journal.Event, rec *journal.ActionRecord) {
 	s.endedOf(e, rec, p)
 }
 
-// startsCooldown reports whether the end of the action starts a cooldown: not if it was stopped before its first step.
+// startsCooldown reports whether the end of the action starts a cooldown. It does unless the action was cancelled or
+// abandoned before its first step.
 func startsCooldown(rec *journal.ActionRecord, outcome journal.Outcome) bool {
 	stopped := outcome == journal.OutcomeCancelled || outcome == journal.OutcomeAbandoned
 	return !stopped || len(rec.Steps) > 0

@@ -9,13 +9,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// sameClock is how far two readings of one clock may differ: appending an event takes time between them.
+// sameClock is the difference below which two readings are taken as of the same clock. They differ a little, because
+// appending an event takes time.
 const sameClock = time.Second
 
-// Wrong reports whether EKCO's clock and the API server's are known to be far apart.
+// Wrong reports whether EKCO knows that its clock and the API server's differ too much; see [journal.FarApart].
 func (c ClockState) Wrong() bool { return journal.FarApart(c.Skew) }
 
-// foldJumped moves every recorded time with the clock, so that no age changes, and starts the settling period again.
+// foldJumped folds a jump of the clock. It moves all recorded times by the same amount, so that no age changes, and
+// starts the settling period again.
 func (s *State) foldJumped(e journal.Event, p *journal.ClockJumped) {
 	s.jump(e, time.Duration(p.By))
 	s.Clock.Skew = nil
@@ -31,10 +33,10 @@ func (s *State) jump(e journal.Event, by time.Duration) {
 	s.Clock.JumpedAt, s.Clock.Jump = e.Time, journal.Duration(by)
 }
 
-// adoptClock moves the recorded times to the clock of the operator that starts. Within one boot, the machine's
-// monotonic clock gives how long EKCO was away. After another boot nobody knows, since the clock may be wrong: ages
-// that allow a destructive action then stay what they were at EKCO's last event. If the clock is known to be wrong now,
-// they start at zero.
+// adoptClock converts the recorded times to the clock of the operator that starts. Within one boot of the machine, the
+// monotonic clock shows how long EKCO did not run. After another boot this is unknown, since the clock may be wrong, so
+// ages that allow a destructive action stay as they were at EKCO's last event. If the clock is known to be wrong, these
+// ages start at zero.
 func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	zero := e.Time.Add(-time.Duration(p.Uptime))
 	switch {
@@ -54,8 +56,8 @@ func (s *State) adoptClock(e journal.Event, p *journal.OperatorStarted) {
 	s.Clock.BootID, s.Clock.Zero, s.Clock.Skew = p.BootID, zero, p.ClockSkew
 }
 
-// noteOperator notes when an operator last wrote. Events that a start appends before operator.started do not count:
-// they already have another clock.
+// noteOperator sets the last event that a running operator wrote. It skips the types that a starting operator appends
+// before operator.started, because their times are already by the new clock.
 func (s *State) noteOperator(e journal.Event) {
 	switch {
 	case e.Actor != ActorOperator && !strings.HasPrefix(e.Actor, actorsObserving), e.Subject.Kind == journal.JournalSubject.Kind:
@@ -65,13 +67,13 @@ func (s *State) noteOperator(e journal.Event) {
 	}
 }
 
-// actorsObserving is the prefix of the actors that write facts.
+// actorsObserving is the prefix of the names of observers as actors.
 const actorsObserving = "observer/"
 
-// moved maps a recorded time to its new value.
+// moved is a function that returns the new value of a recorded time.
 type moved func(time.Time) time.Time
 
-// to moves a time, unless it is zero.
+// to changes a time by the function, unless the time is zero.
 func (m moved) to(t *time.Time) {
 	if !t.IsZero() {
 		*t = m(*t)
@@ -91,17 +93,18 @@ func notAfter(now time.Time) moved {
 	}
 }
 
-// moveAges moves the times from which EKCO counts whether a destructive action is allowed: those of the machines, of
-// done steps, of failed attempts, and of pauses that were set no later than the given event.
+// moveAges changes the times whose age decides whether a destructive action is allowed: the times that machines visit
+// in Ages; the ends of actions and steps; failed attempts; contests; and pauses that were set at or before the event
+// upTo.
 func (s *State) moveAges(upTo uint64, m moved) {
 	for _, t := range s.Things {
 		for kind, failed := range t.Failed {
-			moved := *failed // readers may hold the former one
+			moved := *failed // a copy, because readers may use the old value
 			m.to(&moved.At)
 			t.Failed[kind] = &moved
 		}
 		for kind, last := range t.Last {
-			moved := *last // here too
+			moved := *last // a copy for the same reason
 			m.to(&moved.At)
 			t.Last[kind] = &moved
 		}
@@ -139,7 +142,7 @@ func pauseFrom(p PauseState, at time.Time) PauseState {
 	return p
 }
 
-// moveTimes moves every recorded time of EKCO's clock.
+// moveTimes changes all recorded times that are by EKCO's clock.
 func (s *State) moveTimes(m moved) {
 	s.moveAges(s.Seq, m)
 	for _, t := range []*time.Time{
@@ -155,7 +158,7 @@ func (s *State) moveTimes(m moved) {
 	}
 	for _, rec := range s.Actions {
 		m.to(&rec.RequestedAt)
-		rec.Warned = slices.Clone(rec.Warned) // readers may hold the former ones
+		rec.Warned = slices.Clone(rec.Warned) // readers may use the old slice
 		for i := range rec.Warned {
 			m.to(&rec.Warned[i].At)
 		}
@@ -170,7 +173,7 @@ func (s *State) moveTimes(m moved) {
 	}
 }
 
-// held moves the times since which an action waits. Readers may hold its map.
+// held changes the times since which an action waits. It copies HeldSince, because readers may use the map.
 func (m moved) held(rec *journal.ActionRecord) {
 	m.to(&rec.StalledAt)
 	rec.HeldSince = maps.Clone(rec.HeldSince)
@@ -179,7 +182,7 @@ func (m moved) held(rec *journal.ActionRecord) {
 	}
 }
 
-// steps visits the steps of the open actions.
+// steps calls visit with each step of the open actions, and stores the changed step.
 func (s *State) steps(visit func(*journal.StepRecord)) {
 	for _, rec := range s.Actions {
 		if len(rec.Steps) == 0 {
@@ -193,7 +196,8 @@ func (s *State) steps(visit func(*journal.StepRecord)) {
 	}
 }
 
-// restartTimes restarts the waiting times of an action of another journal, since its times are by another clock.
+// restartTimes changes the times of an action from a mirror, because they are by another clock: ages of done steps and
+// waits for a next attempt start again at now, and no time is later than now.
 func restartTimes(rec *journal.ActionRecord, now time.Time) {
 	m := notAfter(now)
 	m.to(&rec.RequestedAt)

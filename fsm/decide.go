@@ -11,24 +11,24 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ActorOperator is the actor of everything that [Decide] drafts.
+// ActorOperator is the actor of all events that [Decide] drafts.
 const ActorOperator = "operator"
 
-// Decisions is what must happen next.
+// Decisions is the result of [Decide].
 type Decisions struct {
-	// Events are to be appended as one batch.
+	// Events are the events that the caller must append as one batch.
 	Events []journal.Draft
-	// Next is when to decide again even if nothing happens; zero means never.
+	// Next is when the caller must call Decide again even if there is no new event; zero means never.
 	Next time.Time
 }
 
-// Decide returns what must happen next in state s at time now. It changes nothing. After its events are folded, another
-// Decide at the same time returns no events.
+// Decide returns the decisions in state s at time now. It changes nothing. Once its events are folded, another call for
+// the same time returns no events.
 func Decide(s *State, p Policy, now time.Time) Decisions {
 	r := &round{World: Look(s, p, now), wanted: map[refusalKey]wanted{}}
 	pauses := r.endPauses()
 	cancels := r.cancelObsolete()
-	want := r.want // once, not for each thing
+	want := r.want // allocates the function value only once
 	for _, t := range s.Things {
 		r.decideThing(t, want)
 	}
@@ -39,51 +39,51 @@ func Decide(s *State, p Policy, now time.Time) Decisions {
 	}
 }
 
-// round is one call of Decide.
+// round has the data of one call of Decide.
 type round struct {
 	*World
-	// kinds are those used so far in this round. There are few, so a loop is faster than a map.
+	// kinds are the kinds of action that this round has used. They are few, so a loop is faster than a map.
 	kinds []askedKind
-	// plan is for the current thing; waits are its actions that run one at a time. Most plans stay empty and are not
-	// kept.
+	// plan is the plan for the current thing. waits are the actions that the thing wants and of whose kind only one
+	// runs at a time. Most plans stay empty and are not added to plans.
 	plan  thingPlan
 	waits []waiting
-	// plans are those with events or waits.
+	// plans are the plans that have events, or things that wait.
 	plans []*thingPlan
-	// candidates may begin an action of which one runs at a time, by kind.
+	// candidates has, for each kind of which only one action runs at a time, the things that want such an action.
 	candidates map[journal.ActionKind][]candidate
 	wanted     map[refusalKey]wanted
 	next       time.Time
 }
 
-// askedKind is a kind of action with the rules that it obeys, in the order in which Decide asks them.
+// askedKind is a kind of action with the rules that it obeys, in the order in which Decide checks them.
 type askedKind struct {
 	kind  *ActionKind
 	rules []askedRule
 }
 
-// askedRule is a rule with its answer, if that is the same for every thing.
+// askedRule is a rule, with its cached answer if the rule is about the whole cluster.
 type askedRule struct {
 	*Rule
 	asked, refuses bool
-	// noted is the thing with which the refusal of a rule about the cluster was noted.
+	// noted is the thing for which the refusal was noted, for a rule about the whole cluster.
 	noted *Thing
 }
 
-// thingPlan is what this round decides about one thing.
+// thingPlan has the decisions of this round about one thing. state is the thing's state after the events.
 type thingPlan struct {
 	thing  *Thing
 	state  journal.State
 	events []journal.Draft
 }
 
-// waiting is an action that the current thing may begin when its turn comes.
+// waiting is a want of the current thing for an action of whose kind only one runs at a time.
 type waiting struct {
 	kind *ActionKind
 	want Want
 }
 
-// candidate is a thing that waits for its turn.
+// candidate is a thing that wants an action of whose kind only one runs at a time.
 type candidate struct {
 	plan *thingPlan
 	want Want
@@ -116,7 +116,7 @@ func (r *round) cancelObsolete() []journal.Draft {
 	var events []journal.Draft
 	for _, rec := range r.Actions {
 		t := r.Things[Key(rec.Subject)]
-		// An EKCO in dry run leaves real actions to a real operator.
+		// An EKCO in dry-run mode does not cancel real actions, because they belong to a real operator.
 		if t == nil || rec.Cancelling != nil || mustFinish(rec) || (r.Policy.DryRun && !rec.Request.DryRun) {
 			continue
 		}
@@ -134,12 +134,12 @@ func (r *round) cancelObsolete() []journal.Draft {
 	return events
 }
 
-// mustFinish reports whether an action can no longer become obsolete: it is past its point of no return, or an
-// unreadable event may say so.
+// mustFinish reports whether EKCO must not cancel the action: it is past its point of no return, or it may be, because
+// this EKCO cannot read one of its events.
 func mustFinish(rec *journal.ActionRecord) bool { return rec.PastNoReturn || rec.Unreadable != "" }
 
-// switchedOff returns which setting forbids an action that EKCO began itself, or "". The settings of a command that
-// works without an operator are not the operator's, and forbid nothing.
+// switchedOff returns which setting forbids an action that EKCO requested automatically, or "". It returns "" in a
+// command that runs without an operator, because the command's settings may differ from the operator's.
 func (w *World) switchedOff(rec *journal.ActionRecord) string {
 	kind := w.Kind(rec.Kind)
 	switch {
@@ -151,7 +151,7 @@ func (w *World) switchedOff(rec *journal.ActionRecord) string {
 	return kind.SwitchedOff(w.Policy)
 }
 
-// decideThing moves the thing to its goal, and handles what it wants.
+// decideThing drafts the transitions of a thing to its goal, and handles the actions that the thing wants.
 func (r *round) decideThing(t *Thing, want func(Want)) {
 	r.plan, r.waits = thingPlan{thing: t, state: t.State}, r.waits[:0]
 	r.settle(&r.plan)
@@ -169,7 +169,7 @@ func (r *round) decideThing(t *Thing, want func(Want)) {
 	}
 }
 
-// settle moves the thing along its table until it is at its goal, or the table has no way there.
+// settle drafts transitions until the thing is at its goal, or the table has no way to the goal.
 func (r *round) settle(plan *thingPlan) {
 	t := plan.thing
 	for {
@@ -185,8 +185,8 @@ func (r *round) settle(plan *thingPlan) {
 	}
 }
 
-// Towards drafts the first transition on the table's way from one state to another, and returns the state that it
-// enters. It reports false if there is no way.
+// Towards drafts the first transition on the way from one state to another, according to the machine's table, and
+// returns the state after this transition. It returns false if the table has no way.
 func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft, to journal.State, ok bool) {
 	step := t.machine.ways[way{string(from), string(goal)}]
 	if step == nil {
@@ -200,8 +200,8 @@ func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft
 	return journal.Draft{Type: typ, Subject: t.Subject, Cause: told.Cause, Actor: ActorOperator, Payload: payload}, to, true
 }
 
-// want requests what the current thing wants, if that is due and no rule refuses it. If one action of the kind runs at
-// a time, it only notes the want.
+// want drafts the request for an action that the current thing wants, if the action is due and no rule refuses it. If
+// only one action of the kind runs at a time, want adds it to waits instead.
 func (r *round) want(want Want) {
 	if r.Now.Before(want.Due) {
 		r.at(want.Due)
@@ -220,7 +220,7 @@ func (r *round) want(want Want) {
 	}
 }
 
-// request drafts the action's request, and moves the thing to its new goal.
+// request drafts the request for an action, and then the transitions of the thing to its new goal.
 func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	t := plan.thing
 	request, cause := t.machine.Request(t, kind, r.World)
@@ -238,7 +238,8 @@ func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 	r.settle(plan)
 }
 
-// takeTurns requests one action of each kind of which one runs at a time: that of the first candidate. The others wait.
+// takeTurns drafts one request for each kind of which only one action runs at a time. It chooses the candidate with the
+// earliest Rank, and notes a refusal for the others.
 func (r *round) takeTurns() {
 	for _, name := range slices.Sorted(maps.Keys(r.candidates)) {
 		candidates, kind := r.candidates[name], r.Kind(name)
@@ -255,7 +256,7 @@ func (r *round) takeTurns() {
 	}
 }
 
-// thingEvents returns the events of the plans, in the order of the things' names.
+// thingEvents returns the events of all plans, sorted by the things' names.
 func (r *round) thingEvents() []journal.Draft {
 	slices.SortFunc(r.plans, func(a, b *thingPlan) int { return compareThings(a.thing, b.thing) })
 	var events []journal.Draft
@@ -265,7 +266,7 @@ func (r *round) thingEvents() []journal.Draft {
 	return events
 }
 
-// refused returns the first rule that refuses the action and notes the refusal, or returns nil.
+// refused returns the first rule that refuses the action, and notes the refusal. It returns nil if no rule refuses.
 func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
 	rules := r.rulesOf(kind)
 	for i := range rules {
@@ -277,7 +278,7 @@ func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
 	return nil
 }
 
-// against asks the rule, once in a round if its answer is the same for every thing.
+// against reports whether the rule refuses the action. It asks a rule about the whole cluster only once in a round.
 func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
 	if !a.Cluster {
 		return a.Refuses(w, t, kind)
@@ -288,7 +289,7 @@ func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
 	return a.refuses
 }
 
-// forgetAnswers drops the cached answers: the action just requested may change them.
+// forgetAnswers deletes the cached answers of rules, because the action that was just requested may change them.
 func (r *round) forgetAnswers() {
 	for _, of := range r.kinds {
 		for i := range of.rules {
@@ -297,7 +298,7 @@ func (r *round) forgetAnswers() {
 	}
 }
 
-// kind returns the kind of that name, or nil.
+// kind returns the kind of action with this name, or nil.
 func (r *round) kind(name journal.ActionKind) *ActionKind {
 	for _, of := range r.kinds {
 		if of.kind.Name == name {
@@ -324,8 +325,8 @@ func (r *round) rulesOf(kind *ActionKind) []askedRule {
 	return rules
 }
 
-// ActionID returns an id that is readable, not used by an open action, and different from the ids that another journal
-// gives actions about the same thing.
+// ActionID returns a readable id for a new action. No open action has the id, and other journals do not use it for
+// actions about the same thing.
 func (s *State) ActionID(kind *ActionKind, subject journal.Subject) string {
 	base := fmt.Sprintf("%s-%s-%d", kind.Verb, strings.ReplaceAll(subject.Name, "/", "-"), s.Seq)
 	if s.Journal.Mark != "" {

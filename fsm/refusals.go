@@ -7,23 +7,23 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// refusalKey: each subject and kind of action has one refusal.
+// refusalKey identifies a refusal. There is at most one for each subject and kind of action.
 type refusalKey struct {
 	subject journal.Subject
 	kind    journal.ActionKind
 }
 
-// wanted is a refusal that applies in this round.
+// wanted is a refusal that Decide found in this round.
 type wanted struct {
 	rule  *Rule
 	thing *Thing
 	kind  *ActionKind
-	// change is the change in question, or nil.
+	// change is the change that the refused action would make, or nil.
 	change *journal.Change
 }
 
-// refuse notes that the rule refuses the action. A rule about the whole cluster is noted once, with the thing whose
-// facts are the oldest.
+// refuse notes that the rule refuses an action about the thing. For a rule about the whole cluster it keeps only one
+// refusal, with the thing whose facts are the oldest.
 func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
 	if rule.noted != nil && rule.noted.FactsSeq < t.FactsSeq {
 		return
@@ -45,8 +45,8 @@ func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
 	}
 }
 
-// refusalEvents compares the refusals of this round with the recorded ones. It compares only the rules: new numbers in
-// a reason do not justify an event.
+// refusalEvents drafts events for refusals that are new or no longer apply. It compares only the rules with the
+// recorded refusals, because a changed number in a reason does not justify an event.
 func (r *round) refusalEvents() []journal.Draft {
 	if r.Policy.Passive {
 		return nil

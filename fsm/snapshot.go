@@ -13,7 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ErrOtherFold is returned for a snapshot of another format. The journal must be replayed instead.
+// ErrOtherFold is returned for a snapshot whose format this EKCO cannot read. The caller must replay the journal
+// instead.
 var ErrOtherFold = errors.New("snapshot has another format")
 
 // NewState returns the state of an empty journal, for an EKCO with these capabilities.
@@ -27,13 +28,13 @@ func NewState(capabilities ...Capability) *State {
 	}
 }
 
-// foldName names the format of the state together with the machines: a snapshot has nothing of a machine that its
-// writer did not have.
+// foldName returns the name of the state's format with the names of the machines. The names are included because a
+// snapshot lacks the things of a machine that the EKCO which wrote it did not have.
 func (s *State) foldName() string {
 	return strings.Join(append([]string{FoldName}, sortedKeys(s.cache.machines)...), " ")
 }
 
-// Snapshot returns the state as plain data, with the time of the last folded event.
+// Snapshot returns the state as a snapshot that can be stored.
 func (s *State) Snapshot() (journal.Snapshot, error) {
 	body, err := json.Marshal(saved{State: s, Things: s.byMachine()})
 	if err != nil {
@@ -77,8 +78,8 @@ func (s *State) dropNil() {
 	}
 }
 
-// saved is a snapshot's JSON form. Its things are grouped by machine, which gives the type of their data, and ordered
-// by key. They are next to the state, not in it, so that each is decoded only once.
+// saved is the JSON form of a snapshot. Things are grouped by machine, because the machine determines the type of their
+// data, and sorted by key. They are not in State, so that each is decoded only once.
 type saved struct {
 	State  *State              `json:"state"`
 	Things map[string][]*Thing `json:"things,omitempty"`
@@ -93,7 +94,8 @@ func (s *State) byMachine() map[string][]*Thing {
 	return of
 }
 
-// read decodes saved. A snapshot with things of a machine that this EKCO does not have is of another format.
+// read decodes the JSON form of [saved]. It returns [ErrOtherFold] if this EKCO does not have the machine of some
+// things.
 func (s *State) read(body []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	err := members(decoder, func(name string) error {
@@ -122,7 +124,7 @@ func (s *State) readThings(decoder *json.Decoder, of string) error {
 	return each(decoder, '[', func() error { return s.readThing(decoder, m) })
 }
 
-// members reads an object, or null, and calls read at each member's value.
+// members reads a JSON object or null, and calls read for the value of each member.
 func members(decoder *json.Decoder, read func(name string) error) error {
 	return each(decoder, '{', func() error {
 		name, err := decoder.Token()
@@ -133,7 +135,7 @@ func members(decoder *json.Decoder, read func(name string) error) error {
 	})
 }
 
-// each reads an object or a list that begins with the delimiter, or null, and calls read at each part.
+// each reads a JSON object or list that begins with the delimiter, or null, and calls read for each part.
 func each(decoder *json.Decoder, begins json.Delim, read func() error) error {
 	switch opening, err := decoder.Token(); {
 	case err != nil || opening == nil:
@@ -157,7 +159,7 @@ func (s *State) readThing(decoder *json.Decoder, m *machine) error {
 	if err := decoder.Decode(&read); err != nil || read == nil {
 		return err
 	}
-	thing.Data = data // a null would have removed it
+	thing.Data = data // the decoder sets nil if the JSON has null
 	maps.DeleteFunc(thing.Last, func(_ journal.ActionKind, last *Ending) bool { return last == nil })
 	maps.DeleteFunc(thing.Failed, func(_ journal.ActionKind, failed *FailedAttempts) bool { return failed == nil })
 	maps.DeleteFunc(thing.Contests, func(_ string, c *Contest) bool { return c == nil })

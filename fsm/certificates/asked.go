@@ -9,16 +9,16 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// RuleRenewable refuses a person's request to renew certificates that EKCO does not renew.
+// RuleRenewable refuses a person's request to renew certificates that EKCO cannot or must not renew.
 const RuleRenewable = "Renewable"
 
-// Request returns a person's request to renew certificates that expire within that time.
+// Request returns a person's request to renew certificates that expire within a time.
 func Request(name string, within time.Duration, actor, reason string) (fsm.Request, error) {
 	input, err := json.Marshal(journal.CertificateInput{TTL: journal.Duration(within)})
 	return fsm.Request{Kind: journal.ActionRenewCertificate, Name: name, Actor: actor, Reason: reason, Input: input}, err
 }
 
-// Asked implements [fsm.Asked]: a person may set the time within which they expire.
+// Asked implements [fsm.Asked]. A person may give the remaining validity below which certificates are renewed.
 func (machine) Asked(t *fsm.Thing, w *fsm.World, request fsm.Request, asked *journal.ActionRequested) error {
 	var said journal.CertificateInput
 	if len(request.Input) > 0 {

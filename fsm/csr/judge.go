@@ -16,10 +16,10 @@ const Signer = "kubernetes.io/kubelet-serving"
 // nodesGroup is the group of all kubelets, and the organization of their certificates.
 const nodesGroup = "system:nodes"
 
-// Verdict is the result of a judgement.
+// Verdict is the result of [Judge].
 type Verdict struct {
 	Answer Answer
-	// Key names what Reason is about, for Waits and Unfit.
+	// Key identifies the failed check. It and Reason are set for Waits and Unfit.
 	Key, Reason string
 }
 
@@ -28,11 +28,11 @@ type Answer string
 
 // The answers.
 const (
-	// Fits: EKCO may approve it.
+	// Fits: EKCO may approve the request.
 	Fits Answer = "fits"
-	// Waits: EKCO lacks facts to judge it.
+	// Waits: EKCO does not yet have all facts that it needs to judge the request.
 	Waits Answer = "waits"
-	// Unfit: EKCO does not approve it in its present state.
+	// Unfit: EKCO does not approve the request with the present facts.
 	Unfit Answer = "unfit"
 )
 
@@ -40,9 +40,9 @@ func refuse(key, format string, args ...any) *Verdict {
 	return &Verdict{Unfit, key, fmt.Sprintf(format, args...)}
 }
 
-// Judge decides whether EKCO may approve a kubelet's request for a serving certificate: the kubelet of a Node created
-// it, for names of that Node alone. There are no other checks. EKCO calls it when it sees a request, and again with
-// live facts before it approves.
+// Judge decides whether EKCO may approve a kubelet's request for a serving certificate. A kubelet must have created the
+// request, and must ask only for names of its own Node. There are no other checks. EKCO calls Judge when it sees a
+// request, and again with live facts right before it approves the request.
 func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
 	for _, judge := range []func() *Verdict{
 		func() *Verdict { return judgeRequester(asked) },
@@ -116,7 +116,7 @@ func judgeKey(key journal.CSRKey) *Verdict {
 	return nil
 }
 
-// The usages. Kubelets before 1.27 request key encipherment with every key.
+// The key usages that EKCO accepts. Kubelets before 1.27 request key encipherment for every kind of key.
 const (
 	usageSignature    = "digital signature"
 	usageServer       = "server auth"
@@ -140,7 +140,7 @@ func judgeUsages(usages []string) *Verdict {
 	return nil
 }
 
-// judgeReserved refuses names that in any cluster belong to no single machine.
+// judgeReserved refuses names that do not belong to a single machine in any cluster.
 func judgeReserved(asked journal.CSR) *Verdict {
 	for _, name := range asked.Names() {
 		if whose := reserved(name); whose != "" {
@@ -150,7 +150,7 @@ func judgeReserved(asked journal.CSR) *Verdict {
 	return nil
 }
 
-// reserved describes a name that no node may have; it returns "" for any other name.
+// reserved returns why no node may have a name, or "" for a name that a node may have.
 func reserved(name string) string {
 	canonical := journal.CanonicalName(name)
 	ip, err := netip.ParseAddr(canonical)
@@ -169,8 +169,8 @@ func reserved(name string) string {
 	return ""
 }
 
-// ofPod matches the names that the cluster's DNS gives to pod addresses, such as 10-32-0-5.kurl.pod.cluster.local, and
-// the short form that pods can use, 10-32-0-5.kurl.pod.
+// ofPod matches the DNS names of pod addresses, such as 10-32-0-5.kurl.pod.cluster.local, and the short form that pods
+// can use, 10-32-0-5.kurl.pod.
 var ofPod = regexp.MustCompile(`^[0-9a-f]*(-[0-9a-f]*){2,}\.[^.]+\.pod(\.|$)`)
 
 func reservedIP(ip netip.Addr) string {
@@ -187,8 +187,8 @@ func reservedIP(ip netip.Addr) string {
 	return ""
 }
 
-// judgeCluster refuses names of this cluster. In an installation with a single primary, clients reach the control
-// plane under that node's own address or name.
+// judgeCluster refuses names of the cluster itself. It accepts some for a primary, because in an installation with a
+// single primary, clients use that node's own address or name to reach the control plane.
 func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	if around.Unknown != "" {
 		return refuse("unknown", "EKCO cannot check whose its names are: %s", around.Unknown)
@@ -203,8 +203,8 @@ func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 	return nil
 }
 
-// isOwn reports whether an identity of the control plane is this primary's own: an address of its Node.
-// [judgeOthers] makes sure that no other Node has it.
+// isOwn reports whether a name of the control plane is also an address of the primary from which the request comes.
+// [judgeOthers] refuses it if another Node has the address too.
 func isOwn(claim journal.CSRClaim, name string, node *journal.CSRNode) bool {
 	return node != nil && node.Primary && (claim.Endpoint || claim.Primaries) && among(name, node.Addresses)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Words has the message catalog entries for the database and the action that changes it.
+// Words has the entries of the message catalog for the database and the action that changes it.
 var Words = words.Component{
 	Name:        Machine,
 	Actions:     []words.Action{{Kind: journal.ActionScaleKotsadm, Verb: "scale", Noun: "database of kotsadm"}},

@@ -22,19 +22,19 @@ const (
 	Partly   journal.State = "Partly"
 )
 
-// kubeconfigs is the machine's state.
+// kubeconfigs is the machine's data about the kubeconfigs of all nodes.
 type kubeconfigs struct {
-	// Asked is the last request, Outcome its outcome, and Left says what it did not do.
+	// Asked is the input of the last action and Outcome is its outcome. Left says what the action did not do.
 	Asked   journal.KubeconfigsInput `json:"asked"`
 	Outcome journal.Outcome          `json:"outcome,omitempty"`
 	Left    string                   `json:"left,omitempty"`
-	// Wrote is the event that ended the last change that also wrote load balancers.
+	// Wrote is the event that ended the last change-load-balancer action that also wrote load balancers.
 	Wrote uint64 `json:"wrote,omitempty"`
 }
 
 func kubeconfigsOf(t *fsm.Thing) *kubeconfigs { return t.Data.(*kubeconfigs) }
 
-// ChangeCapability returns the capability that points all kubelets to another API server address.
+// ChangeCapability returns the capability that sets another API server address in the kubeconfigs of all nodes.
 func ChangeCapability() fsm.Capability {
 	return fsm.Capability{Machine: changer{}, Kinds: []fsm.ActionKind{{
 		Name: journal.ActionChangeLoadBalancer, Verb: "change-lb", Machine: ChangeMachine, Manual: true,
@@ -42,7 +42,7 @@ func ChangeCapability() fsm.Capability {
 	}}}
 }
 
-// ChangeWords has the words for its events.
+// ChangeWords has the entries of the message catalog for these changes.
 var ChangeWords = words.Component{
 	Name:    ChangeMachine,
 	Actions: []words.Action{{Kind: journal.ActionChangeLoadBalancer, Verb: "change", Noun: "kubeconfigs"}},
@@ -136,7 +136,7 @@ func (changer) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 	return Partly
 }
 
-// Wants requests nothing: only a person requests a change.
+// Wants implements [fsm.Machine]. It wants nothing, because only a person requests a change.
 func (changer) Wants(*fsm.Thing, *fsm.World, func(fsm.Want)) {}
 
 // Request implements [fsm.Machine]. Asked sets the input.
@@ -144,8 +144,8 @@ func (changer) Request(t *fsm.Thing, _ *fsm.ActionKind, _ *fsm.World) (journal.A
 	return journal.ActionRequested{}, t.FactsSeq
 }
 
-// Admit implements [fsm.Admitter]. The first request creates the entry. A request for the same change joins the open
-// action.
+// Admit implements [fsm.Admitter]. The first request creates the thing. A request for the same change as an open action
+// joins that action. A request for another change is refused until the open action has ended.
 func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
 	input, err := readChange(request)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c changer) Admit(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Re
 	return fsm.AdmitPresent(s, p, now, request)
 }
 
-// admitFirst admits the first request, which creates the entry.
+// admitFirst answers the first request. Its events also create the thing.
 func (c changer) admitFirst(s *fsm.State, p fsm.Policy, now time.Time, request fsm.Request) (fsm.Admission, error) {
 	if s.Journal.SafeMode() {
 		return fsm.Admission{}, &fsm.RefusedError{Rule: fsm.RuleSafeMode, Reason: fsm.SafeModeReason(s)}
@@ -214,7 +214,7 @@ func (changer) Asked(_ *fsm.Thing, w *fsm.World, request fsm.Request, asked *jou
 	return nil
 }
 
-// nodeNamed reports whether there is a node of that name. If not, near suggests another name.
+// nodeNamed reports whether there is a node with this name. If not, near is a suggestion for the error message.
 func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 	var names []string
 	for _, t := range w.Things {
@@ -226,7 +226,7 @@ func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 	return fsm.DidYouMean(fsm.Near(name, slices.Values(names))), known
 }
 
-// describe describes a change.
+// describe returns a text for people about a change.
 func describe(input journal.KubeconfigsInput) string {
 	said := "points the kubelets to " + input.Server
 	if input.Internal {

@@ -9,7 +9,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Off is the reason why EKCO does nothing if load balancers are switched off.
+// Off is the reason why EKCO does nothing if the setting enable_internal_load_balancer is off.
 const Off = "enable_internal_load_balancer is off; the files on the node stay as they are"
 
 func kinds() []fsm.ActionKind {
@@ -80,7 +80,7 @@ func toldLost(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Lost, Cause: t.Newest()}
 }
 
-// reason says why EKCO requests an action.
+// reason returns why EKCO requests an action on the load balancer.
 func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string {
 	b, wanted, p := of(t), s.wanted(w, t), policyOf(w.Policy)
 	switch proved := b.Proved; {
@@ -108,7 +108,7 @@ func (s *sum) reason(t *fsm.Thing, kind journal.ActionKind, w *fsm.World) string
 	return "daily check; the last one was at " + fsm.Stamp(looked(t))
 }
 
-// maxNamed is how many primaries are named in a sentence.
+// maxNamed is how many primaries a sentence names at most.
 const maxNamed = 8
 
 func primariesAre(primaries []string) string {

@@ -14,12 +14,12 @@ import (
 // lacking is a replica whose volume is on no node.
 type lacking struct {
 	UID string `json:"uid"`
-	// Since is when EKCO first saw that, by its own clock, Seq the event that says so.
+	// Since is when EKCO first saw that the volume is on no node, by EKCO's clock. Seq is the event with that fact.
 	Since time.Time `json:"since"`
 	Seq   uint64    `json:"seq"`
 }
 
-// updateLacking updates since when replicas have no volume.
+// updateLacking updates Lacking after new facts. It keeps Since of replicas that were already in the list.
 func (m *MinIO) updateLacking(e journal.Event) {
 	var now []lacking
 	for _, pod := range m.Pods {
@@ -36,9 +36,9 @@ func (m *MinIO) updateLacking(e journal.Event) {
 	m.Lacking = now
 }
 
-// wantMove wants to move a replica to another place. One that has had no volume for long enough, or whose node is gone,
-// comes first; otherwise, if all run, one of those that are not spread evenly. Without a ready node there is no other
-// place.
+// wantMove calls want with the move of a replica to another node. A replica whose node no longer exists, or that has
+// had no volume for long enough, is moved first. If all replicas run, one is moved to spread them evenly. It wants
+// nothing while no node is ready.
 func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	m := of(t)
 	_, ready := w.Count(nodes)
@@ -62,13 +62,13 @@ func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}})
 }
 
-// nodes is the name of the nodes' machine.
+// nodes is the name of the machine of nodes.
 const nodes = "node"
 
-// placeOf begins the keys of changes by moves.
+// placeOf is the first part of the keys of changes that move a replica.
 const placeOf = "place of "
 
-// moves returns which replica must move, and from when.
+// moves returns the replica to move, and when the move is due. The pod has no UID if no replica must move.
 func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.Time) {
 	for _, pod := range m.Pods {
 		if pod.Node != "" && pod.State != journal.MinioPodRuns && gone(w, pod.Node) {
@@ -90,7 +90,7 @@ func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.T
 	return journal.MinioPod{}, time.Time{}
 }
 
-// gone reports whether the node does not exist; lost, whether it does not exist or does not answer.
+// gone reports whether the node does not exist. lost reports whether it does not exist or is unreachable.
 func gone(w *fsm.World, name string) bool {
 	return !slices.ContainsFunc(w.Named(nodes, name), func(key string) bool { return w.Things[key].GoneSeq == 0 })
 }
@@ -117,7 +117,7 @@ func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	return journal.ActionRequested{Reason: reason, Input: journal.MinioMove{Pod: pod}}
 }
 
-// on returns how many replicas are on the node.
+// on returns the number of replicas on the node.
 func (m *MinIO) on(node string) (n int) {
 	for _, pod := range m.Pods {
 		if pod.Node == node {
@@ -127,7 +127,7 @@ func (m *MinIO) on(node string) (n int) {
 	return n
 }
 
-// moved returns the pod that a move is about.
+// moved returns the pod that a move-minio action moves.
 func moved(rec *journal.ActionRecord) journal.MinioPod {
 	asked, err := journal.InputOf[journal.MinioMove](rec.Request)
 	if err != nil {
@@ -136,7 +136,7 @@ func moved(rec *journal.ActionRecord) journal.MinioPod {
 	return asked.Pod
 }
 
-// obsoleteMove ends a waiting move when the replica it is about has changed.
+// obsoleteMove returns why a move that has not begun is no longer needed, because the replica has changed; or "".
 func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
 	was := moved(rec)
 	now, there := of(t).Pod(was.UID)
@@ -153,7 +153,7 @@ func obsoleteMove(t *fsm.Thing, rec *journal.ActionRecord) string {
 	return ""
 }
 
-// disputedMove describes moves that change nothing for long.
+// disputedMove returns the message for a replica that must be moved again and again.
 func disputedMove(t *fsm.Thing, change *journal.Change) (what, advice string) {
 	return fmt.Sprintf("EKCO moves a replica (%s), and each time it has to be moved again", change.Field),
 		fmt.Sprintf("run \"kubectl describe pod\" on it, in the namespace of %s, and check that all nodes have room for a replica and a volume", t.Name)

@@ -11,15 +11,15 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Traces is the result of a search for a node that neither the cluster nor the journal knows.
+// Traces is the result of a search for the remains of a node that neither the cluster nor the journal knows.
 type Traces struct {
 	journal.NodeTraced
-	// Places is where EKCO searched. Names are names of other machines found there.
+	// Places are the places that EKCO searched. Names are the names of other nodes that it found there.
 	Places, Names []string
 }
 
-// admitTraced answers a request for a name without a machine, or with purged ones only. The traces become a new
-// machine: it is gone, and may have been a primary.
+// admitTraced answers a request to purge a name for which EKCO knows no node, or only purged nodes. If the search found
+// traces, it admits the purge of a new node in state Gone, whose role is unknown.
 func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admission, error) {
 	if known := alias(s, request.Node); known != nil {
 		return fsm.Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
@@ -50,8 +50,9 @@ func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fs
 	return admission, nil
 }
 
-// NeedsTraces reports whether only a search can find what there is to purge under the name: it has no machine, or only
-// purged ones. since is when the last one was purged, or zero: an older search is useless.
+// NeedsTraces reports whether EKCO must search for traces of the name, because it knows no node with the name, or only
+// purged nodes. since is when the last one was purged, or zero. The result of a search before that time must not be
+// used.
 func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
 	nodes := ByName(s, name)
 	if len(nodes) == 0 {
@@ -65,12 +66,12 @@ func NeedsTraces(s *fsm.State, name string) (since time.Time, needed bool) {
 	return since, isFullyPurged(s, nodes[0])
 }
 
-// isFullyPurged reports whether the machine is purged and has no open action, so that anything found under its name now
-// is left over or belongs to another machine.
+// isFullyPurged reports whether the node is purged and has no open action. Anything that a search finds under its name
+// then was left by the purge or belongs to another node.
 func isFullyPurged(s *fsm.State, n *Node) bool { return n.State == Purged && !s.HasOpen(n.UID) }
 
-// admitPurged answers a request for a name whose machine n is purged. Traces that were found nevertheless become a
-// machine that EKCO never saw.
+// admitPurged answers a request to purge a name whose node n is already purged. If a search found traces nevertheless,
+// it admits the purge of a node that EKCO never saw.
 func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Request) (fsm.Admission, error) {
 	if request.Traces != nil && len(request.Traces.Found) > 0 && alias(s, request.Node) == nil {
 		admission, err := admitTraced(s, p, now, request)
@@ -87,7 +88,7 @@ func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Req
 	return fsm.Admission{AlreadyDone: true, Message: message}, nil
 }
 
-// notFound says where a search found nothing, and what it could not check.
+// notFound returns the part of a message that says where EKCO searched without success, and what it could not search.
 func (t Traces) notFound() string {
 	text := ""
 	if len(t.Places) > 0 {
@@ -99,8 +100,8 @@ func (t Traces) notFound() string {
 	return text
 }
 
-// alias returns another machine that the name may belong to: its name or hostname is the same once dots are dashes, as
-// Rook writes them. The traces of the name are then that machine's. A purged machine has left nothing.
+// alias returns another known node to which the name may belong, or nil. Its name or hostname is the same if dots are
+// replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores purged nodes.
 func alias(s *fsm.State, name string) *Node {
 	for _, uid := range sortedKeys(s.Things) {
 		n := Of(s, uid)
@@ -118,7 +119,7 @@ func alias(s *fsm.State, name string) *Node {
 
 func dashed(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
-// untraced returns the error for a name without traces.
+// untraced returns the error for an unknown name of which a search found no traces.
 func untraced(s *fsm.State, request Request) error {
 	unknown := unknownNode(s, request.Node)
 	if request.Traces != nil {
@@ -128,7 +129,7 @@ func untraced(s *fsm.State, request Request) error {
 	return unknown
 }
 
-// mergeNames yields every name once.
+// mergeNames yields the names of both lists, each once.
 func mergeNames(names iter.Seq[string], others []string) iter.Seq[string] {
 	all := append(slices.Collect(names), others...)
 	slices.Sort(all)
@@ -139,7 +140,7 @@ func unknownNode(s *fsm.State, name string) *UnknownNodeError {
 	return &UnknownNodeError{Name: name, Near: fsm.Near(name, namesLeft(s))}
 }
 
-// namesLeft yields the names that have a machine which is not purged.
+// namesLeft yields the names of known nodes that are not purged.
 func namesLeft(s *fsm.State) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name, things := range s.ByName(Machine) {

@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// kinds returns the kinds of action about nodes that EKCO takes itself.
+// kinds returns the kinds of action about nodes that EKCO can begin automatically.
 func kinds() []fsm.ActionKind {
 	common := []string{fsm.RuleAPIUnreachable, fsm.RuleSettling, fsm.RulePaused, RuleExcluded, RuleStormBrake, fsm.RuleBackOff}
 	return []fsm.ActionKind{

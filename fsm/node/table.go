@@ -4,7 +4,7 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// Events of the node machine.
+// The names of the transitions and entrances of the node machine.
 const (
 	eventAdopted  = "adopted"
 	eventTraced   = "traced"
@@ -18,7 +18,7 @@ const (
 	eventGone     = "gone"
 )
 
-// Table returns the machine of a node.
+// Table returns the states and transitions of a node.
 func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "A node", OwnFacts: true,

@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// withHosts adds to the key of a change which hosts the CRUSH map has: with other hosts, EKCO makes an earlier change
-// again although no other program undid it.
+// withHosts adds to the key of a change a number that identifies the hosts in the CRUSH map. When these hosts change,
+// EKCO may make an earlier change again although no other program undid it, and that must not count as a contest.
 func withHosts(about string, w *fsm.World) string {
 	ceph := find(w, journal.RookCeph)
 	if ceph == nil {
@@ -19,9 +19,10 @@ func withHosts(about string, w *fsm.World) string {
 	return about + sinceHosts + strconv.FormatUint(of(ceph).Crush, 10)
 }
 
+// sinceHosts separates the key of a change and the number that [withHosts] adds.
 const sinceHosts = "@"
 
-// forgetContests drops the contests of changes that were made with other hosts than this action's.
+// forgetContests deletes the contests of changes that were made with other hosts in the CRUSH map than this action.
 func forgetContests(t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Request.Change == nil {
 		return

@@ -74,7 +74,7 @@ func AdmitPresent(s *State, p Policy, now time.Time, request Request) (Admission
 // present returns the newest thing with this name that still exists, or nil.
 func (s *State) present(machine, name string) (present *Thing) {
 	for _, key := range s.Named(machine, name) {
-		if t := s.Things[key]; t.GoneSeq == 0 && !t.over() {
+		if t := s.Things[key]; t.GoneSeq == 0 && !t.isFinished() {
 			present = t
 		}
 	}
@@ -100,7 +100,7 @@ func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission
 		}
 	}
 	asked, cause := t.machine.Request(t, kind, w)
-	if err := w.complete(t, request, &asked); err != nil {
+	if err := w.checkInput(t, request, &asked); err != nil {
 		if refused, ok := errors.AsType[*RefusedError](err); ok {
 			return Refuse(t, request, refused.Rule, refused.Reason)
 		}
@@ -120,8 +120,8 @@ func (w *World) admitNew(t *Thing, kind *ActionKind, request Request) (Admission
 	return Admission{Action: id, Events: append(events, w.Warned(t.Subject, id, request.Actor, request.Warned)...)}, nil
 }
 
-// complete calls the machine's Asked, or refuses input if the machine has none.
-func (w *World) complete(t *Thing, request Request, asked *journal.ActionRequested) error {
+// checkInput calls the machine's Asked, or refuses input if the machine has none.
+func (w *World) checkInput(t *Thing, request Request, asked *journal.ActionRequested) error {
 	machine, ok := t.machine.Machine.(Asked)
 	switch {
 	case ok:

@@ -33,8 +33,8 @@ type OpenAnswer struct {
 	Replace func() (Admission, error)
 }
 
-// orCancel returns the advice to cancel the open action, or "" if it is past its point of no return.
-func orCancel(open *journal.ActionRecord) string {
+// cancelAdvice returns the advice to cancel the open action, or "" if it is past its point of no return.
+func cancelAdvice(open *journal.ActionRecord) string {
 	if open.PastNoReturn {
 		return ""
 	}
@@ -46,15 +46,15 @@ func orCancel(open *journal.ActionRecord) string {
 func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request, own OpenAnswer) (Admission, error) {
 	dryRun := request.DryRun || w.Policy.DryRun
 	switch {
-	case !dryRun && takesOver(open):
-		return takeOver(open, request, own.Replace)
+	case !dryRun && canReplace(open):
+		return replaceOpen(open, request, own.Replace)
 	case open.Unreadable != "":
 		return Refuse(t, request, RuleUnreadable, UnreadableReason(open))
 	case open.Cancelling != nil:
 		return Refuse(t, request, RuleCancelling, open.ID+" is being cancelled; ask again when it has ended")
 	case open.Request.DryRun != dryRun:
 		return Refuse(t, request, RuleOneAtATime, fmt.Sprintf(
-			"%s is open and is %s; ask again when it has ended%s", open.ID, dryRunWord(open.Request.DryRun), orCancel(open)))
+			"%s is open and is %s; ask again when it has ended%s", open.ID, dryRunWord(open.Request.DryRun), cancelAdvice(open)))
 	}
 	answer := Admission{Action: open.ID, Resumed: true, Message: fmt.Sprintf("requested at %s by %s%s",
 		Stamp(open.RequestedAt), open.RequestedBy, own.Note)}
@@ -77,13 +77,13 @@ func (w *World) AdmitOpen(t *Thing, open *journal.ActionRecord, request Request,
 	return answer, nil
 }
 
-// takesOver reports whether a person's request replaces the open action. It does if EKCO requested the open action
+// canReplace reports whether a person's request replaces the open action. It does if EKCO requested the open action
 // itself, a preflight holds it, and no step has begun, because that preflight may not hold a person's action.
-func takesOver(open *journal.ActionRecord) bool {
+func canReplace(open *journal.ActionRecord) bool {
 	return !open.Request.Manual && open.Status == Held && len(open.Steps) == 0 && open.Unreadable == ""
 }
 
-func takeOver(open *journal.ActionRecord, request Request, admitNew func() (Admission, error)) (Admission, error) {
+func replaceOpen(open *journal.ActionRecord, request Request, admitNew func() (Admission, error)) (Admission, error) {
 	answer, err := admitNew()
 	if err != nil {
 		return answer, err

@@ -51,7 +51,7 @@ func (s *State) holdUnreadable(e journal.Event, err error) {
 	}
 	rec.Unreadable = fmt.Sprintf("event %d (%s, version %d): %v", e.Seq, e.Type, e.Version, err)
 	rec.LastSeq = e.Seq
-	s.stepAction(rec, actionHold)
+	s.changeStatus(rec, actionHold)
 }
 
 // openUnreadable opens an action whose request this EKCO cannot read, so that the status shows the action as held. For
@@ -99,7 +99,7 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	case *journal.PauseCleared:
 		delete(s.Pauses, PauseKey(e.Subject))
 	case *journal.JournalAdopted:
-		s.foldCarried(e, p)
+		s.foldAdoptedState(e, p)
 	default:
 		if !s.Journal.fold(e, payload) && !s.foldThing(e, payload) {
 			s.foldAction(e, payload)

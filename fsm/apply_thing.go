@@ -13,7 +13,7 @@ func (s *State) foldThing(e journal.Event, payload journal.Payload) bool {
 		s.foldThingGone(e, p)
 		return true
 	case *journal.ThingTransitioned:
-		if t := s.thingOf(e, p.Machine); t != nil {
+		if t := s.thingFor(e, p.Machine); t != nil {
 			s.Enter(e, t, *p)
 		}
 		return true
@@ -58,7 +58,7 @@ func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
 	if s.cache.machines[p.Machine] != nil && s.Things[Key(e.Subject)] == nil {
 		return
 	}
-	t := s.thingOf(e, p.Machine)
+	t := s.thingFor(e, p.Machine)
 	if t == nil || t.GoneSeq != 0 {
 		return
 	}
@@ -67,9 +67,9 @@ func (s *State) foldThingGone(e journal.Event, p *journal.ThingGone) {
 	t.machine.Gone(t, e, p.Reason)
 }
 
-// thingOf returns the thing that the event is about. If the machine has no such thing, it adds a problem and returns
+// thingFor returns the thing that the event is about. If the machine has no such thing, it adds a problem and returns
 // nil.
-func (s *State) thingOf(e journal.Event, machine string) *Thing {
+func (s *State) thingFor(e journal.Event, machine string) *Thing {
 	t := s.Things[Key(e.Subject)]
 	if t == nil || t.Machine() != machine {
 		s.Problem(e, "machine %q knows no such subject", machine)
@@ -87,15 +87,15 @@ func (s *State) adoptThing(e journal.Event, subject journal.Subject) {
 	}
 }
 
-// openedOf calls Opened of the machine whose thing the action is about.
-func (s *State) openedOf(rec *journal.ActionRecord) {
+// callOpened calls Opened of the machine whose thing the action is about.
+func (s *State) callOpened(rec *journal.ActionRecord) {
 	if t := s.Things[Key(rec.Subject)]; t != nil {
 		t.machine.Opened(s, t, rec)
 	}
 }
 
-// endedOf stores in the action's thing how the action ended.
-func (s *State) endedOf(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
+// storeEnding stores in the action's thing how the action ended.
+func (s *State) storeEnding(e journal.Event, rec *journal.ActionRecord, ended *journal.ActionEnded) {
 	t := s.Things[Key(rec.Subject)]
 	if t == nil {
 		return

@@ -7,11 +7,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// After a failed attempt EKCO waits for firstBackOff before it requests an action of the same kind about the thing
-// again. The wait doubles with each further failed attempt, up to lastBackOff.
+// After a failed attempt EKCO waits for minBackOff before it requests an action of the same kind about the thing
+// again. The wait doubles with each further failed attempt, up to maxBackOff.
 const (
-	firstBackOff = time.Minute
-	lastBackOff  = time.Hour
+	minBackOff = time.Minute
+	maxBackOff = time.Hour
 )
 
 // FailedAttempts counts consecutive actions of a kind about a thing that EKCO requested automatically and that were
@@ -59,7 +59,7 @@ func (t *Thing) BacksOff(kind journal.ActionKind) bool {
 
 // until returns when EKCO may request an action of the kind again.
 func (v *FailedAttempts) until() time.Time {
-	return v.At.Add(Doubled(firstBackOff, lastBackOff, v.Times-1))
+	return v.At.Add(Doubled(minBackOff, maxBackOff, v.Times-1))
 }
 
 // Doubled returns the pause, doubled the given number of times, but not more than most.

@@ -16,7 +16,7 @@ func (s *State) Carried() journal.Carried {
 		Seq: s.Seq, Pauses: maps.Clone(s.Pauses), EndedAt: maps.Clone(s.EndedAt), Contests: map[string]json.RawMessage{},
 	}
 	for key, t := range s.Things {
-		if len(t.Contests) == 0 || t.over() {
+		if len(t.Contests) == 0 || t.isFinished() {
 			continue
 		}
 		if raw, err := json.Marshal(t.Contests); err == nil { // cannot fail: plain data
@@ -121,13 +121,13 @@ func (s *State) foldPaused(e journal.Event, p *journal.PauseSet) {
 	s.Pauses[PauseKey(e.Subject)] = pause
 }
 
-// foldCarried takes over cooldowns and contests from a mirror; pauses and actions have events of their own.
-func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
+// foldAdoptedState takes over cooldowns and contests from a mirror; pauses and actions have events of their own.
+func (s *State) foldAdoptedState(e journal.Event, p *journal.JournalAdopted) {
 	shown := *p
 	shown.EndedAt, shown.Contests = nil, nil
 	s.Journal.Adopted, s.Journal.AdoptedAt, s.Journal.AdoptedSeq = &shown, e.Time, e.Seq
 	s.Inherited = nil
-	limited := notAfter(e.Time) // the clock of the machine that wrote the mirror may have been ahead
+	limited := atMost(e.Time) // the clock of the machine that wrote the mirror may have been ahead
 	for kind, at := range p.EndedAt {
 		if at = limited(at); at.After(s.EndedAt[kind]) {
 			s.EndedAt[kind] = at
@@ -141,8 +141,8 @@ func (s *State) foldCarried(e journal.Event, p *journal.JournalAdopted) {
 		}
 		maps.DeleteFunc(contests, func(_ string, c *Contest) bool { return c == nil })
 		for _, c := range contests {
-			limited.to(&c.Last)
-			limited.to(&c.Before)
+			limited.apply(&c.Last)
+			limited.apply(&c.Before)
 		}
 		if t := s.Things[key]; t != nil {
 			t.inherit(contests)

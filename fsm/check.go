@@ -37,7 +37,7 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 	case name == RuleOneAtATime:
 		return checkTurn(s, kind, &rec)
 	}
-	w := glance(s, p, now)
+	w := lookWithoutActions(s, p, now)
 	w.change = rec.Request.Change
 	t := s.Things[Key(rec.Subject)]
 	var result CheckResult
@@ -46,18 +46,18 @@ func CheckRule(s *State, p Policy, now time.Time, name string, rec journal.Actio
 		switch {
 		case rule.Name != name:
 		case (t == nil || t.Machine() != kind.Machine) && !rule.Cluster:
-			result = result.and(s.unknownTo(kind, rec))
+			result = result.and(s.checkUnknownThing(kind, rec))
 		case rule.Refuses(w, t, kind):
-			result = result.and(severity(rule, w, t, kind, rec.ByPerson()))
+			result = result.and(resultFor(rule, w, t, kind, rec.ByPerson()))
 		}
 	}
 	return result
 }
 
-// unknownTo returns the result of a rule about one thing if EKCO does not know the thing. The rule allows the step if a
-// person requested the action and the machine is an [Adopter], because a person may request an action about a thing
-// that EKCO never saw; a preflight warns then. In all other cases the rule holds the action.
-func (s *State) unknownTo(kind *ActionKind, rec journal.ActionRecord) CheckResult {
+// checkUnknownThing returns the result of a rule about one thing if EKCO does not know the thing. The rule allows the
+// step if a person requested the action and the machine is an [Adopter], because a person may request an action about a
+// thing that EKCO never saw; a preflight warns then. In all other cases the rule holds the action.
+func (s *State) checkUnknownThing(kind *ActionKind, rec journal.ActionRecord) CheckResult {
 	noun := strings.ToLower(rec.Subject.Kind)
 	if _, unseen := s.cache.machines[kind.Machine].Machine.(Adopter); rec.ByPerson() && unseen && noun == kind.Machine {
 		return CheckResult{}
@@ -75,7 +75,7 @@ func (c CheckResult) and(other CheckResult) CheckResult {
 	return CheckResult{Warn: c.Warn || other.Warn, Hold: c.Hold || other.Hold, NeedsPerson: c.NeedsPerson || other.NeedsPerson, Reason: cmp.Or(other.Reason, c.Reason)}
 }
 
-func severity(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) CheckResult {
+func resultFor(r *Rule, w *World, t *Thing, kind *ActionKind, byPerson bool) CheckResult {
 	switch {
 	case byPerson && r.Name == RuleSettling:
 		return CheckResult{}

@@ -11,10 +11,10 @@ import (
 )
 
 // If another program undoes a change of EKCO twice within contestWindow, EKCO repeats the change only after
-// contestWindow, and then after twice as long each time, up to lastContestPause.
+// contestWindow, and then after twice as long each time, up to maxContestPause.
 const (
-	contestWindow    = time.Hour
-	lastContestPause = 24 * time.Hour
+	contestWindow   = time.Hour
+	maxContestPause = 24 * time.Hour
 )
 
 // Contest records when EKCO made one change of a thing, to detect that another program keeps undoing it.
@@ -104,8 +104,8 @@ func (t *Thing) contestAt(key, to string) *Contest {
 	return nil
 }
 
-// pausesOf returns the number of pauses to record if EKCO makes the change at this time.
-func (t *Thing) pausesOf(change *journal.Change, at time.Time) (pauses int) {
+// pausesFor returns the number of pauses to record if EKCO makes the change at this time.
+func (t *Thing) pausesFor(change *journal.Change, at time.Time) (pauses int) {
 	for key, to := range contests(change) {
 		pauses = max(pauses, t.contestAt(key, to).pausesBy(at))
 	}
@@ -138,13 +138,13 @@ func (t *Thing) request(change *journal.Change, now time.Time) *journal.Change {
 		return nil
 	}
 	asked := *change
-	asked.Pauses = t.pausesOf(change, now)
+	asked.Pauses = t.pausesFor(change, now)
 	return &asked
 }
 
 // until returns when EKCO may make the change again.
 func (c *Contest) until() time.Time {
-	return c.Last.Add(Doubled(contestWindow, lastContestPause, c.Pauses))
+	return c.Last.Add(Doubled(contestWindow, maxContestPause, c.Pauses))
 }
 
 // contest returns the contest that forbids the change now, or nil.

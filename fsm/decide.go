@@ -25,7 +25,7 @@ type Decisions struct {
 // Decide returns the decisions in state s at time now. It changes nothing. Once its events are folded, another call for
 // the same time returns no events.
 func Decide(s *State, p Policy, now time.Time) Decisions {
-	r := &round{World: Look(s, p, now), wanted: map[refusalKey]wanted{}}
+	r := &round{World: Look(s, p, now), newRefusals: map[refusalKey]roundRefusal{}}
 	pauses := r.endPauses()
 	cancels := r.cancelObsolete()
 	want := r.want // allocates the function value only once
@@ -51,9 +51,9 @@ type round struct {
 	// plans are the plans that have events, or things that wait.
 	plans []*thingPlan
 	// candidates has, for each kind of which only one action runs at a time, the things that want such an action.
-	candidates map[journal.ActionKind][]candidate
-	wanted     map[refusalKey]wanted
-	next       time.Time
+	candidates  map[journal.ActionKind][]candidate
+	newRefusals map[refusalKey]roundRefusal
+	next        time.Time
 }
 
 // askedKind is a kind of action with the rules that it obeys, in the order in which Decide checks them.
@@ -89,8 +89,8 @@ type candidate struct {
 	want Want
 }
 
-// at makes the next Decide happen no later than t.
-func (r *round) at(t time.Time) {
+// decideBy makes the next Decide happen no later than t.
+func (r *round) decideBy(t time.Time) {
 	if t.After(r.Now) && (r.next.IsZero() || t.Before(r.next)) {
 		r.next = t
 	}
@@ -100,7 +100,7 @@ func (r *round) endPauses() []journal.Draft {
 	var events []journal.Draft
 	for key, pause := range r.Pauses {
 		if !pauseOver(pause, r.Now) {
-			r.at(pause.Until)
+			r.decideBy(pause.Until)
 			continue
 		}
 		events = append(events, journal.Draft{
@@ -154,7 +154,7 @@ func (w *World) switchedOff(rec *journal.ActionRecord) string {
 // decideThing drafts the transitions of a thing to its goal, and handles the actions that the thing wants.
 func (r *round) decideThing(t *Thing, want func(Want)) {
 	r.plan, r.waits = thingPlan{thing: t, state: t.State}, r.waits[:0]
-	r.settle(&r.plan)
+	r.moveToGoal(&r.plan)
 	t.machine.Wants(t, r.World, want)
 	if len(r.waits) == 0 && len(r.plan.events) == 0 {
 		return
@@ -169,8 +169,8 @@ func (r *round) decideThing(t *Thing, want func(Want)) {
 	}
 }
 
-// settle drafts transitions until the thing is at its goal, or the table has no way to the goal.
-func (r *round) settle(plan *thingPlan) {
+// moveToGoal drafts transitions until the thing is at its goal, or the table has no way to the goal.
+func (r *round) moveToGoal(plan *thingPlan) {
 	t := plan.thing
 	for {
 		goal := t.machine.Goal(t, plan.state, r.World)
@@ -204,7 +204,7 @@ func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft
 // only one action of the kind runs at a time, want adds it to waits instead.
 func (r *round) want(want Want) {
 	if r.Now.Before(want.Due) {
-		r.at(want.Due)
+		r.decideBy(want.Due)
 		return
 	}
 	kind := r.kind(want.Kind)
@@ -233,9 +233,9 @@ func (r *round) request(plan *thingPlan, kind *ActionKind, want Want) {
 		Type: journal.TypeActionRequested, Subject: t.Subject, Action: rec.ID, Cause: cause, Actor: ActorOperator, Payload: request,
 	})
 	r.open[t] = append(r.open[t], rec)
-	r.wait(rec)
+	r.noteFirst(rec)
 	r.forgetAnswers()
-	r.settle(plan)
+	r.moveToGoal(plan)
 }
 
 // takeTurns drafts one request for each kind of which only one action runs at a time. It chooses the candidate with the
@@ -270,7 +270,7 @@ func (r *round) thingEvents() []journal.Draft {
 func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
 	rules := r.rulesOf(kind)
 	for i := range rules {
-		if rule := &rules[i]; rule.against(r.World, t, kind) {
+		if rule := &rules[i]; rule.refusesThing(r.World, t, kind) {
 			r.refuse(rule, t, kind)
 			return rule.Rule
 		}
@@ -278,8 +278,9 @@ func (r *round) refused(t *Thing, kind *ActionKind) *Rule {
 	return nil
 }
 
-// against reports whether the rule refuses the action. It asks a rule about the whole cluster only once in a round.
-func (a *askedRule) against(w *World, t *Thing, kind *ActionKind) bool {
+// refusesThing reports whether the rule refuses the action. It asks a rule about the whole cluster only once in a
+// round.
+func (a *askedRule) refusesThing(w *World, t *Thing, kind *ActionKind) bool {
 	if !a.Cluster {
 		return a.Refuses(w, t, kind)
 	}

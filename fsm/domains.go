@@ -45,8 +45,8 @@ func (c Claim) key() claimKey { return claimKey{c.Action, c.Steps[0]} }
 type waitingClaim struct {
 	Claim
 	since, asked time.Time
-	// called is set once [Domains.Called] has returned the action.
-	called bool
+	// wasCalled is set once [Domains.Called] has returned the action.
+	wasCalled bool
 }
 
 const (
@@ -74,13 +74,13 @@ func (t Taken) Reason() string {
 		return "EKCO knows no such open action, so it cannot check whether another one changes the same"
 	}
 	if t.Step == "" {
-		return fmt.Sprintf("queued behind %s, which also waits to change %s", t.By, words(t.Domain))
+		return fmt.Sprintf("queued behind %s, which also waits to change %s", t.By, domainText(t.Domain))
 	}
 	if t.Stuck != "" {
 		return fmt.Sprintf("%s changes %s (step %s) and does not continue automatically: %s; this continues when that step has ended",
-			t.By, words(t.Domain), t.Step, t.Stuck)
+			t.By, domainText(t.Domain), t.Step, t.Stuck)
 	}
-	return fmt.Sprintf("%s changes %s (step %s); this continues when that step has ended", t.By, words(t.Domain), t.Step)
+	return fmt.Sprintf("%s changes %s (step %s); this continues when that step has ended", t.By, domainText(t.Domain), t.Step)
 }
 
 // stuckReason returns why an open action does not continue automatically, or "".
@@ -94,7 +94,7 @@ func (s *State) stuckReason(rec *journal.ActionRecord) string {
 	return ""
 }
 
-func words(domain string) string {
+func domainText(domain string) string {
 	if name, is := journal.HostOf(domain); is {
 		return "host " + name
 	}
@@ -113,7 +113,7 @@ func (d *Domains) Take(s *State, now time.Time, claim Claim) (taken Taken, ok bo
 	}
 	d.dropStale(s, now)
 	taken, free := d.free(s, now, claim)
-	if free && !has(retained(rec, now, claim.Steps), claim.Domains) {
+	if free && !holdsAll(ownLocks(rec, now, claim.Steps), claim.Domains) {
 		taken, free = d.isNext(s, now, claim)
 	}
 	if !free {
@@ -150,54 +150,54 @@ func (d *Domains) Called(s *State, now time.Time) []string {
 	}
 	d.dropStale(s, now)
 	var called []string
-	taken, before := d.taken(s, now), map[string]ahead{}
-	for _, w := range d.inOrder(s, now) {
-		free := !slices.ContainsFunc(w.Domains, func(domain string) bool { return taken[domain].of(w.Action) || before[domain].of(w.Action) })
-		if free && !w.called {
-			w.called = true
+	taken, before := d.holders(s, now), map[string]actionSet{}
+	for _, w := range d.byPriority(s, now) {
+		free := !slices.ContainsFunc(w.Domains, func(domain string) bool { return taken[domain].hasOther(w.Action) || before[domain].hasOther(w.Action) })
+		if free && !w.wasCalled {
+			w.wasCalled = true
 			called = append(called, w.Action)
 		}
 		for _, domain := range w.Domains {
-			before[domain] = before[domain].and(w.Action)
+			before[domain] = before[domain].with(w.Action)
 		}
 	}
 	slices.Sort(called)
 	return slices.Compact(called)
 }
 
-// ahead is a set of actions that come before a claim. It has only one of the actions, and whether there are others.
-type ahead struct {
+// actionSet is a set of actions that come before a claim. It has only one of the actions, and whether there are others.
+type actionSet struct {
 	one    string
 	others bool
 }
 
-func (a ahead) and(action string) ahead {
-	return ahead{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
+func (a actionSet) with(action string) actionSet {
+	return actionSet{one: cmp.Or(a.one, action), others: a.others || (a.one != "" && a.one != action)}
 }
 
-// of reports whether the set has an action other than this one.
-func (a ahead) of(action string) bool { return a.others || (a.one != "" && a.one != action) }
+// hasOther reports whether the set has an action other than this one.
+func (a actionSet) hasOther(action string) bool { return a.others || (a.one != "" && a.one != action) }
 
-// taken returns for each lock the actions that hold it. For one claim, [Domains.free] is cheaper.
-func (d *Domains) taken(s *State, now time.Time) map[string]ahead {
-	taken := map[string]ahead{}
+// holders returns for each lock the actions that hold it. For one claim, [Domains.free] is cheaper.
+func (d *Domains) holders(s *State, now time.Time) map[string]actionSet {
+	taken := map[string]actionSet{}
 	for _, rec := range s.Actions {
 		for domain := range Occupied(rec, now) {
-			taken[domain] = taken[domain].and(rec.ID)
+			taken[domain] = taken[domain].with(rec.ID)
 		}
 	}
 	for _, let := range d.granted {
 		for _, domain := range let.Domains {
-			taken[domain] = taken[domain].and(let.Action)
+			taken[domain] = taken[domain].with(let.Action)
 		}
 	}
 	return taken
 }
 
-// inOrder returns the waiting claims, the one with the highest priority first.
-func (d *Domains) inOrder(s *State, now time.Time) []*waitingClaim {
+// byPriority returns the waiting claims, the one with the highest priority first.
+func (d *Domains) byPriority(s *State, now time.Time) []*waitingClaim {
 	return slices.SortedFunc(maps.Values(d.waiting), func(a, b *waitingClaim) int {
-		return cmp.Or(s.inTurn(now, a.Action, a.since, b.Action, b.since), cmp.Compare(a.Steps[0], b.Steps[0]))
+		return cmp.Or(s.comparePriority(now, a.Action, a.since, b.Action, b.since), cmp.Compare(a.Steps[0], b.Steps[0]))
 	})
 }
 
@@ -227,10 +227,10 @@ func (d *Domains) followClock(s *State) {
 		return
 	}
 	d.jumped = s.Clock.JumpedAt
-	m := later(time.Duration(s.Clock.Jump))
+	m := shiftBy(time.Duration(s.Clock.Jump))
 	for _, w := range d.waiting {
-		m.to(&w.since)
-		m.to(&w.asked)
+		m.apply(&w.since)
+		m.apply(&w.asked)
 	}
 }
 
@@ -249,11 +249,11 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 		}
 	}
 	for _, let := range d.granted {
-		if domain := shared(let.Domains, claim.Domains); domain != "" && let.Action != claim.Action {
+		if domain := firstShared(let.Domains, claim.Domains); domain != "" && let.Action != claim.Action {
 			taken = append(taken, Taken{By: let.Action, Step: let.Steps[0], Domain: domain})
 		}
 	}
-	return first(taken)
+	return firstTaken(taken)
 }
 
 // isNext reports whether no waiting claim for the same lock has priority over this claim. If one does, isNext returns
@@ -265,22 +265,22 @@ func (d *Domains) isNext(s *State, now time.Time, claim Claim) (Taken, bool) {
 	}
 	var before []Taken
 	for _, w := range d.waiting {
-		domain := shared(w.Domains, claim.Domains)
-		if domain != "" && w.Action != claim.Action && s.comesFirst(now, w.Action, w.since, claim.Action, since) {
+		domain := firstShared(w.Domains, claim.Domains)
+		if domain != "" && w.Action != claim.Action && s.hasPriority(now, w.Action, w.since, claim.Action, since) {
 			before = append(before, Taken{By: w.Action, Domain: domain})
 		}
 	}
-	return first(before)
+	return firstTaken(before)
 }
 
-// comesFirst reports whether the first of two waiting actions has priority.
-func (s *State) comesFirst(now time.Time, one string, since time.Time, other string, otherSince time.Time) bool {
-	return s.inTurn(now, one, since, other, otherSince) < 0
+// hasPriority reports whether the first of two waiting actions has priority.
+func (s *State) hasPriority(now time.Time, one string, since time.Time, other string, otherSince time.Time) bool {
+	return s.comparePriority(now, one, since, other, otherSince) < 0
 }
 
-// inTurn compares the priority of two waiting actions. Persons' actions, and actions that have waited for
+// comparePriority compares the priority of two waiting actions. Persons' actions, and actions that have waited for
 // priorityAfter, come before others. Among equals the earlier request comes first.
-func (s *State) inTurn(now time.Time, one string, since time.Time, other string, otherSince time.Time) int {
+func (s *State) comparePriority(now time.Time, one string, since time.Time, other string, otherSince time.Time) int {
 	a, b := s.Actions[one], s.Actions[other]
 	if a == nil || b == nil {
 		return 0
@@ -300,12 +300,12 @@ func (d *Domains) wait(now time.Time, claim Claim) {
 		w = &waitingClaim{since: now}
 		d.waiting[claim.key()] = w
 	}
-	w.Claim, w.asked, w.called = claim, now, false
+	w.Claim, w.asked, w.wasCalled = claim, now, false
 }
 
-// first returns the first element in a fixed order, so that the message does not change without a reason. It returns
-// true if the list is empty.
-func first(taken []Taken) (Taken, bool) {
+// firstTaken returns the first element in a fixed order, so that the message does not change without a reason. It
+// returns true if the list is empty.
+func firstTaken(taken []Taken) (Taken, bool) {
 	if len(taken) == 0 {
 		return Taken{}, true
 	}
@@ -314,8 +314,8 @@ func first(taken []Taken) (Taken, bool) {
 	}), false
 }
 
-// shared returns the first lock that both lists have, or "".
-func shared(a, b []string) string {
+// firstShared returns the first lock that both lists have, or "".
+func firstShared(a, b []string) string {
 	for _, domain := range a {
 		if slices.Contains(b, domain) {
 			return domain
@@ -324,7 +324,7 @@ func shared(a, b []string) string {
 	return ""
 }
 
-// has reports whether all of the domains are keys of occupied.
-func has(occupied map[string]string, domains []string) bool {
+// holdsAll reports whether all of the domains are keys of occupied.
+func holdsAll(occupied map[string]string, domains []string) bool {
 	return !slices.ContainsFunc(domains, func(domain string) bool { return occupied[domain] == "" })
 }

@@ -11,16 +11,16 @@ import (
 // the lock. Running steps hold locks, and steps that keep their locks until they are verified. A dry run holds no
 // locks.
 func Occupied(rec *journal.ActionRecord, now time.Time) map[string]string {
-	return locks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool { return occupies(step, planned, now) })
+	return locks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool { return holdsLocks(step, planned, now) })
 }
 
-// retained returns the locks that these steps can use without waiting for their turn: the locks that they hold
+// ownLocks returns the locks that these steps can use without waiting for their turn: the locks that they hold
 // themselves, and the locks that any step of the action keeps until it is verified. While the action is being
 // cancelled, it returns all locks of the action, because only this action can finish the steps that it left open.
-func retained(rec *journal.ActionRecord, now time.Time, steps []string) map[string]string {
+func ownLocks(rec *journal.ActionRecord, now time.Time, steps []string) map[string]string {
 	return locks(rec, func(step journal.StepRecord, planned journal.PlannedStep) bool {
 		own := slices.Contains(steps, planned.ID) || rec.Cancelling != nil
-		return (own && occupies(step, planned, now)) || (!step.Done() && step.Keeps(planned, now))
+		return (own && holdsLocks(step, planned, now)) || (!step.Done() && step.Keeps(planned, now))
 	})
 }
 
@@ -48,7 +48,7 @@ func locks(rec *journal.ActionRecord, those func(journal.StepRecord, journal.Pla
 	return domains
 }
 
-// occupies reports whether the step holds its locks at the given time.
-func occupies(step journal.StepRecord, planned journal.PlannedStep, now time.Time) bool {
+// holdsLocks reports whether the step holds its locks at the given time.
+func holdsLocks(step journal.StepRecord, planned journal.PlannedStep, now time.Time) bool {
 	return step.Open || (!step.Done() && step.Keeps(planned, now))
 }

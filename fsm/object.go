@@ -47,8 +47,8 @@ func (o *Object[F]) Made(step journal.StepRecord) bool {
 	return made
 }
 
-// holder is implemented by [Object] with any type of facts, and by data that embeds an Object.
-type holder interface {
+// anyObject is implemented by [Object] with any type of facts, and by data that embeds an Object.
+type anyObject interface {
 	observe(t *Thing, facts json.RawMessage) error
 	lose(reason string)
 	lost() string
@@ -93,11 +93,11 @@ func (o Objects) Name() string { return o.Machine }
 
 // Observed implements [Machine].
 func (Objects) Observed(t *Thing, _ journal.Event, facts json.RawMessage) error {
-	return t.Data.(holder).observe(t, facts)
+	return t.Data.(anyObject).observe(t, facts)
 }
 
 // Gone implements [Machine].
-func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(holder).lose(reason) }
+func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(anyObject).lose(reason) }
 
 // Tells returns a function for [Transition.Tells] that returns this reason.
 func (Objects) Tells(reason string) func(*Thing, journal.State, time.Time) Telling {
@@ -108,28 +108,28 @@ func (Objects) Tells(reason string) func(*Thing, journal.State, time.Time) Telli
 
 // TellsLost is a function for [Transition.Tells] that returns the observer's reason why the object no longer exists.
 func (Objects) TellsLost(t *Thing, _ journal.State, _ time.Time) Telling {
-	return Telling{Reason: t.Data.(holder).lost(), Cause: t.Newest()}
+	return Telling{Reason: t.Data.(anyObject).lost(), Cause: t.Newest()}
 }
 
 // Meant implements [Pausable]. A person may leave out the namespace.
 func (o Objects) Meant(s *State, name string) *Thing {
 	var meant *Thing
 	for _, t := range s.Things {
-		if t.Machine() == o.Machine && called(t.Subject, name) && (meant == nil || t.FactsSeq > meant.FactsSeq) {
+		if t.Machine() == o.Machine && hasName(t.Subject, name) && (meant == nil || t.FactsSeq > meant.FactsSeq) {
 			meant = t
 		}
 	}
 	return meant
 }
 
-func called(subject journal.Subject, name string) bool {
+func hasName(subject journal.Subject, name string) bool {
 	return name != "" && (subject.Name == name || strings.HasSuffix(subject.Name, "/"+name))
 }
 
 // Nobody implements [Pausable].
 func (o Objects) Nobody(name string) journal.Subject {
 	for _, subject := range o.Subjects {
-		if called(subject, name) {
+		if hasName(subject, name) {
 			return subject
 		}
 	}

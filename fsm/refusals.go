@@ -13,8 +13,8 @@ type refusalKey struct {
 	kind    journal.ActionKind
 }
 
-// wanted is a refusal that Decide found in this round.
-type wanted struct {
+// roundRefusal is a refusal that Decide found in this round.
+type roundRefusal struct {
 	rule  *Rule
 	thing *Thing
 	kind  *ActionKind
@@ -32,16 +32,16 @@ func (r *round) refuse(rule *askedRule, t *Thing, kind *ActionKind) {
 	if rule.Cluster {
 		key.subject = journal.ClusterSubject
 	}
-	known, ok := r.wanted[key]
+	known, ok := r.newRefusals[key]
 	if ok && known.thing.FactsSeq < t.FactsSeq {
 		return
 	}
-	r.wanted[key] = wanted{rule.Rule, t, kind, r.change}
+	r.newRefusals[key] = roundRefusal{rule.Rule, t, kind, r.change}
 	if rule.Cluster {
 		rule.noted = t
 	}
 	if rule.Until != nil {
-		r.at(rule.Until(r.World, t, kind))
+		r.decideBy(rule.Until(r.World, t, kind))
 	}
 }
 
@@ -54,7 +54,7 @@ func (r *round) refusalEvents() []journal.Draft {
 	var events []journal.Draft
 	for _, old := range r.Refusals {
 		key := refusalKey{old.Subject, old.Kind}
-		now, holds := r.wanted[key]
+		now, holds := r.newRefusals[key]
 		switch {
 		case !holds:
 			events = append(events, journal.Draft{
@@ -62,10 +62,10 @@ func (r *round) refusalEvents() []journal.Draft {
 				Payload: journal.PolicyLifted{Kind: old.Kind, Rule: old.Rule},
 			})
 		case now.rule.Name == old.Rule:
-			delete(r.wanted, key)
+			delete(r.newRefusals, key)
 		}
 	}
-	for key, now := range r.wanted {
+	for key, now := range r.newRefusals {
 		r.change = now.change
 		events = append(events, journal.Draft{
 			Type: journal.TypePolicyRefused, Subject: key.subject, Cause: now.thing.FactsSeq, Actor: ActorOperator,

@@ -7,18 +7,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// oneByOne is how many nodes a rollout changes one by one before it changes several at the same time.
-const oneByOne = 3
+// firstNodes is how many nodes a rollout changes one by one before it changes several at the same time.
+const firstNodes = 3
 
 // IsOneByOne reports whether a rollout that has changed done nodes still changes them one by one. EKCO runs checks and
 // trials that need a pod only on these first nodes.
-func IsOneByOne(done int) bool { return done < oneByOne }
+func IsOneByOne(done int) bool { return done < firstNodes }
 
 // RolloutBatch returns how many nodes a rollout may change at the same time if verified nodes are changed and verified:
 // one until three are, then 2, 4, 8 and so on, up to limit.
 func RolloutBatch(verified, limit int) int {
 	batch := 1
-	for next := oneByOne; next <= verified && batch < limit; next += batch {
+	for next := firstNodes; next <= verified && batch < limit; next += batch {
 		batch *= 2
 	}
 	return min(batch, limit)
@@ -47,14 +47,14 @@ func StoppedBy(rec *journal.ActionRecord, thing, repair string, ready bool, brok
 	return ""
 }
 
-// blameTime is for how long after a change EKCO takes the change as the cause if the thing stops being ready. It is so
-// long because Kubernetes notices a lost node only 40 s after the kubelet last renewed its lease
+// maxBlameTime is for how long after a change EKCO takes the change as the cause if the thing stops being ready. It is
+// so long because Kubernetes notices a lost node only 40 s after the kubelet last renewed its lease
 // (node-monitor-grace-period), and because a kubelet can keep using an old connection for a while.
-const blameTime = 5 * time.Minute
+const maxBlameTime = 5 * time.Minute
 
 // LostSoonAfter reports whether a change may be the reason why a thing was ready (was) and is not ready now (is).
 // changed is when the change ended, or zero. The machine must visit changed in its Ages, so that time in which EKCO did
 // not run does not count: the change may have stopped the node on which EKCO runs.
 func LostSoonAfter(changed time.Time, was, is bool, now time.Time) bool {
-	return was && !is && now.Sub(changed) < blameTime
+	return was && !is && now.Sub(changed) < maxBlameTime
 }

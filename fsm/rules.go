@@ -96,9 +96,9 @@ func firstRules() []Rule {
 		},
 		{
 			Name:    RulePaused,
-			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { _, paused := w.pauseOf(t.Subject); return paused },
+			Refuses: func(w *World, t *Thing, _ *ActionKind) bool { _, paused := w.pauseFor(t.Subject); return paused },
 			Reason: func(w *World, t *Thing, _ *ActionKind) string {
-				pause, _ := w.pauseOf(t.Subject)
+				pause, _ := w.pauseFor(t.Subject)
 				return pauseReason("the "+t.Machine()+" is", pause, "ekco resume "+w.pauseWord(PauseKey(t.Subject)))
 			},
 			Until: func(w *World, t *Thing, _ *ActionKind) time.Time { return w.Pauses[PauseKey(t.Subject)].Until },

@@ -36,7 +36,7 @@ func (s *State) foldName() string {
 
 // Snapshot returns the state as a snapshot that can be stored.
 func (s *State) Snapshot() (journal.Snapshot, error) {
-	body, err := json.Marshal(saved{State: s, Things: s.byMachine()})
+	body, err := json.Marshal(saved{State: s, Things: s.thingsByMachine()})
 	if err != nil {
 		return journal.Snapshot{}, fmt.Errorf("snapshot state at event %d: %w", s.Seq, err)
 	}
@@ -85,7 +85,7 @@ type saved struct {
 	Things map[string][]*Thing `json:"things,omitempty"`
 }
 
-func (s *State) byMachine() map[string][]*Thing {
+func (s *State) thingsByMachine() map[string][]*Thing {
 	of := map[string][]*Thing{}
 	for _, key := range sortedKeys(s.Things) {
 		t := s.Things[key]
@@ -98,12 +98,12 @@ func (s *State) byMachine() map[string][]*Thing {
 // things.
 func (s *State) read(body []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(body))
-	err := members(decoder, func(name string) error {
+	err := readMembers(decoder, func(name string) error {
 		switch name {
 		case "state":
 			return decoder.Decode(s)
 		case "things":
-			return members(decoder, func(of string) error { return s.readThings(decoder, of) })
+			return readMembers(decoder, func(of string) error { return s.readThings(decoder, of) })
 		}
 		return fmt.Errorf("unknown member %q", name)
 	})
@@ -121,12 +121,12 @@ func (s *State) readThings(decoder *json.Decoder, of string) error {
 	if m == nil {
 		return fmt.Errorf("the machine %q is not known: %w", of, ErrOtherFold)
 	}
-	return each(decoder, '[', func() error { return s.readThing(decoder, m) })
+	return readParts(decoder, '[', func() error { return s.readThing(decoder, m) })
 }
 
-// members reads a JSON object or null, and calls read for the value of each member.
-func members(decoder *json.Decoder, read func(name string) error) error {
-	return each(decoder, '{', func() error {
+// readMembers reads a JSON object or null, and calls read for the value of each member.
+func readMembers(decoder *json.Decoder, read func(name string) error) error {
+	return readParts(decoder, '{', func() error {
 		name, err := decoder.Token()
 		if err != nil {
 			return err
@@ -135,8 +135,8 @@ func members(decoder *json.Decoder, read func(name string) error) error {
 	})
 }
 
-// each reads a JSON object or list that begins with the delimiter, or null, and calls read for each part.
-func each(decoder *json.Decoder, begins json.Delim, read func() error) error {
+// readParts reads a JSON object or list that begins with the delimiter, or null, and calls read for each part.
+func readParts(decoder *json.Decoder, begins json.Delim, read func() error) error {
 	switch opening, err := decoder.Token(); {
 	case err != nil || opening == nil:
 		return err

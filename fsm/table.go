@@ -181,9 +181,9 @@ func (m checker) next(from, event string) (string, bool) {
 	return m.fsm.Current(), err == nil
 }
 
-// stepAction changes the action's status if the table of actions allows the transition in that status. If not, it does
-// nothing. For example, a hold does not change the status of a stalled action.
-func (s *State) stepAction(rec *journal.ActionRecord, event string) {
+// changeStatus changes the action's status if the table of actions allows the transition in that status. If not, it
+// does nothing. For example, a hold does not change the status of a stalled action.
+func (s *State) changeStatus(rec *journal.ActionRecord, event string) {
 	if to, ok := s.cache.action.next(string(rec.Status), event); ok {
 		rec.Status = journal.ActionStatus(to)
 	}

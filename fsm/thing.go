@@ -60,7 +60,7 @@ func (t *Thing) Machine() string { return t.machine.Name() }
 
 // Details returns the result of [Machine.Details], or nil if the thing does not exist or was never observed.
 func (t *Thing) Details(w *World) []string {
-	if !t.seen() {
+	if !t.exists() {
 		return nil
 	}
 	return t.machine.Details(t, w)
@@ -68,7 +68,7 @@ func (t *Thing) Details(w *World) []string {
 
 // Facts returns the result of [Machine.Facts], or nil if the thing does not exist or was never observed.
 func (t *Thing) Facts() any {
-	if !t.seen() {
+	if !t.exists() {
 		return nil
 	}
 	return t.machine.Facts(t)
@@ -76,7 +76,7 @@ func (t *Thing) Facts() any {
 
 // Measures calls [Machine.Measures] if the thing exists.
 func (t *Thing) Measures(w *World, tell func(Measure)) {
-	if t.seen() {
+	if t.exists() {
 		t.machine.Measures(t, w, tell)
 	}
 }
@@ -84,13 +84,13 @@ func (t *Thing) Measures(w *World, tell func(Measure)) {
 // NeedsPerson returns why the thing needs a person now, and what the person can do: from [Machine.NeedsPerson], or from
 // [Table.Attention]. Both are empty if the thing does not need a person.
 func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
-	if t.seen() {
+	if t.exists() {
 		if reason, advice := t.machine.NeedsPerson(t, now); reason != "" {
 			return reason, advice
 		}
 	}
 	attention, ever := t.machine.table.Attention[t.State]
-	if !ever || !t.seen() || now.Sub(t.Since) < attention.After {
+	if !ever || !t.exists() || now.Sub(t.Since) < attention.After {
 		return "", ""
 	}
 	for _, transition := range t.machine.table.Transitions {
@@ -104,14 +104,14 @@ func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 	return reason, attention.Advice
 }
 
-// seen reports whether the thing was observed and still exists.
-func (t *Thing) seen() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
+// exists reports whether the thing was observed and still exists.
+func (t *Thing) exists() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 
 // Newest returns the last event with facts about the thing, or that reported that it no longer exists.
 func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }
 
-// over reports whether the thing is finished.
-func (t *Thing) over() bool { return slices.Contains(t.machine.table.Over, string(t.State)) }
+// isFinished reports whether the thing is finished.
+func (t *Thing) isFinished() bool { return slices.Contains(t.machine.table.Over, string(t.State)) }
 
 func compareThings(a, b *Thing) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Kind, b.Kind))
@@ -134,7 +134,7 @@ func (s *State) Add(machine string, subject journal.Subject, state journal.State
 	s.Things[key] = t
 	s.cache.index(key, t)
 	s.Changed(machine)
-	if t.over() {
+	if t.isFinished() {
 		s.Finished = append(s.Finished, key)
 	}
 	return t
@@ -193,8 +193,8 @@ func (s *State) ForgetFinished() {
 	s.forgetOldest(s.Finished, maxFinished)
 }
 
-// forgetFinishedOf removes the oldest finished things of one machine until no more than [Table.Keep] are left.
-func (s *State) forgetFinishedOf(m *machine) {
+// forgetFinishedFor removes the oldest finished things of one machine until no more than [Table.Keep] are left.
+func (s *State) forgetFinishedFor(m *machine) {
 	if m.table.Keep == 0 {
 		return
 	}
@@ -231,15 +231,15 @@ func (s *State) Enter(e journal.Event, t *Thing, p journal.ThingTransitioned) bo
 		s.Problem(e, "transition %q from %s to %s is not allowed; the %s is %s", p.Event, p.From, p.To, t.Machine(), t.State)
 		return false
 	}
-	key, was := Key(t.Subject), t.over()
+	key, was := Key(t.Subject), t.isFinished()
 	t.State, t.Since, t.EnteredSeq = p.To, p.Since, e.Seq
 	if t.Since.IsZero() {
 		t.Since = e.Time
 	}
-	switch is := t.over(); {
+	switch is := t.isFinished(); {
 	case is && !was:
 		s.Finished = append(s.Finished, key)
-		s.forgetFinishedOf(t.machine)
+		s.forgetFinishedFor(t.machine)
 		s.ForgetFinished()
 	case was && !is:
 		s.Finished = slices.DeleteFunc(s.Finished, func(other string) bool { return other == key })

@@ -48,7 +48,7 @@ func Foresee(s *State, p Policy, now time.Time) []Upcoming {
 	}
 	f := newForecast(s, p, now)
 	for _, t := range s.Things {
-		f.look(t)
+		f.addThing(t)
 	}
 	slices.SortFunc(f.upcoming, compareUpcoming)
 	return f.upcoming
@@ -62,26 +62,26 @@ func ForeseeThing(s *State, p Policy, now time.Time, subject journal.Subject) []
 		return nil
 	}
 	f := newForecast(s, p, now)
-	f.alone = true
-	f.look(t)
+	f.isSingleThing = true
+	f.addThing(t)
 	slices.SortFunc(f.upcoming, compareUpcoming)
 	return f.upcoming
 }
 
 func newForecast(s *State, p Policy, now time.Time) *forecast {
-	f := &forecast{round: &round{World: Look(s, p, now)}, ofCluster: map[clusterKey]int{}}
-	f.wanted = map[refusalKey]wanted{}
+	f := &forecast{round: &round{World: Look(s, p, now)}, clusterEntries: map[clusterKey]int{}}
+	f.newRefusals = map[refusalKey]roundRefusal{}
 	return f
 }
 
-// look adds the upcoming actions of a thing.
-func (f *forecast) look(t *Thing) {
-	t.machine.Wants(t, f.World, func(want Want) { f.add(t, want) })
+// addThing adds the upcoming actions of a thing.
+func (f *forecast) addThing(t *Thing) {
+	t.machine.Wants(t, f.World, func(want Want) { f.addWant(t, want) })
 	t.machine.Foresee(t, f.World, func(u Upcoming) {
 		u.Subject = t.Subject
 		if kind := f.kind(u.Kind); kind != nil && !u.Never {
 			f.change = nil
-			f.judge(t, kind, u)
+			f.addIfWaiting(t, kind, u)
 			return
 		}
 		f.upcoming = append(f.upcoming, u)
@@ -97,31 +97,31 @@ type clusterKey struct {
 type forecast struct {
 	*round
 	upcoming []Upcoming
-	// ofCluster has the index in upcoming of the entry for each rule about the whole cluster and kind of action.
-	ofCluster map[clusterKey]int
-	// alone is set if the forecast is for one thing, so that entries are not combined.
-	alone bool
+	// clusterEntries has the index in upcoming of the entry for each rule about the whole cluster and kind of action.
+	clusterEntries map[clusterKey]int
+	// isSingleThing is set if the forecast is for one thing, so that entries are not combined.
+	isSingleThing bool
 }
 
-func (f *forecast) add(t *Thing, want Want) {
+func (f *forecast) addWant(t *Thing, want Want) {
 	kind := f.kind(want.Kind)
 	if kind == nil {
 		return // Decide refuses the kind, and reports it as a defect
 	}
 	f.change = want.Change
-	f.judge(t, kind, Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due})
+	f.addIfWaiting(t, kind, Upcoming{Kind: want.Kind, Subject: t.Subject, At: want.Due})
 }
 
-// judge adds an entry for an action that is due at u.At, with the rule that refuses it. It adds no entry if the action
-// is due and no rule refuses it.
-func (f *forecast) judge(t *Thing, kind *ActionKind, u Upcoming) {
-	rule := f.against(t, kind, u.At)
+// addIfWaiting adds an entry for an action that is due at u.At, with the rule that refuses it. It adds no entry if the
+// action is due and no rule refuses it.
+func (f *forecast) addIfWaiting(t *Thing, kind *ActionKind, u Upcoming) {
+	rule := f.blockingRule(t, kind, u.At)
 	switch {
 	case rule == nil && !f.Now.Before(u.At):
 		return
 	case rule == nil:
-	case rule.Cluster && !f.alone:
-		f.waitsForCluster(rule, t, kind)
+	case rule.Cluster && !f.isSingleThing:
+		f.addToClusterEntry(rule, t, kind)
 		return
 	default:
 		u.Rule, u.Why, u.At = rule.Name, rule.why(f.World, t, kind), f.until(rule, t, kind)
@@ -129,26 +129,26 @@ func (f *forecast) judge(t *Thing, kind *ActionKind, u Upcoming) {
 	f.upcoming = append(f.upcoming, u)
 }
 
-// waitsForCluster adds the thing to the entry of the rule. There is one entry for all things, because thousands of
+// addToClusterEntry adds the thing to the entry of the rule. There is one entry for all things, because thousands of
 // things may wait for the same reason.
-func (f *forecast) waitsForCluster(rule *Rule, t *Thing, kind *ActionKind) {
+func (f *forecast) addToClusterEntry(rule *Rule, t *Thing, kind *ActionKind) {
 	key := clusterKey{kind.Name, rule.Name}
-	if known, ok := f.ofCluster[key]; ok {
+	if known, ok := f.clusterEntries[key]; ok {
 		f.upcoming[known].Things++
 		return
 	}
-	f.ofCluster[key] = len(f.upcoming)
+	f.clusterEntries[key] = len(f.upcoming)
 	f.upcoming = append(f.upcoming, Upcoming{
 		Kind: kind.Name, Subject: journal.ClusterSubject, Things: 1, At: f.until(rule, t, kind), Rule: rule.Name, Why: rule.why(f.World, t, kind),
 	})
 }
 
-// against returns the first rule that refuses the action now and will still refuse it when it is due, or nil.
-func (f *forecast) against(t *Thing, kind *ActionKind, due time.Time) *Rule {
+// blockingRule returns the first rule that refuses the action now and will still refuse it when it is due, or nil.
+func (f *forecast) blockingRule(t *Thing, kind *ActionKind, due time.Time) *Rule {
 	rules := f.rulesOf(kind)
 	for i := range rules {
 		rule := &rules[i]
-		if !rule.against(f.World, t, kind) {
+		if !rule.refusesThing(f.World, t, kind) {
 			continue
 		}
 		if until := f.until(rule.Rule, t, kind); until.IsZero() || until.After(due) {

@@ -25,26 +25,28 @@ type World struct {
 	first map[journal.ActionKind]*journal.ActionRecord
 }
 
-// glance is [Look] without the open actions, so it does not become slower with their number.
-func glance(s *State, p Policy, now time.Time) *World { return &World{State: s, Policy: p, Now: now} }
+// lookWithoutActions is [Look] without the open actions, so it does not become slower with their number.
+func lookWithoutActions(s *State, p Policy, now time.Time) *World {
+	return &World{State: s, Policy: p, Now: now}
+}
 
 // Look returns the world for a state, a policy and a time.
 func Look(s *State, p Policy, now time.Time) *World {
-	w := glance(s, p, now)
+	w := lookWithoutActions(s, p, now)
 	w.open = map[*Thing][]*journal.ActionRecord{}
 	w.first = map[journal.ActionKind]*journal.ActionRecord{}
 	for _, rec := range s.Actions {
 		if t := s.Things[Key(rec.Subject)]; t != nil {
 			w.open[t] = append(w.open[t], rec)
 		}
-		w.wait(rec)
+		w.noteFirst(rec)
 	}
 	return w
 }
 
-// wait adds the action to first, if other actions of its kind must wait for it.
-func (w *World) wait(rec *journal.ActionRecord) {
-	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) || w.yields(rec) {
+// noteFirst adds the action to first, if other actions of its kind must wait for it.
+func (w *World) noteFirst(rec *journal.ActionRecord) {
+	if !w.obeys(rec, RuleOneAtATime) || deferred(rec) || w.letsOthersBegin(rec) {
 		return
 	}
 	if first := w.first[rec.Kind]; first == nil || RequestOrder(rec, first) < 0 {
@@ -52,9 +54,9 @@ func (w *World) wait(rec *journal.ActionRecord) {
 	}
 }
 
-// yields reports whether the action has stalled and lets other actions of its kind begin. It does not while a step is
-// open, because the step may still change something.
-func (w *World) yields(rec *journal.ActionRecord) bool {
+// letsOthersBegin reports whether the action has stalled and lets other actions of its kind begin. It does not while a
+// step is open, because the step may still change something.
+func (w *World) letsOthersBegin(rec *journal.ActionRecord) bool {
 	return rec.Stalled != nil && w.Kind(rec.Kind).StalledYields && !hasOpenStep(rec)
 }
 
@@ -79,8 +81,8 @@ func (w *World) pause(key string) (PauseState, bool) {
 	return pause, true
 }
 
-// pauseOf returns the pause of the subject itself, if there is one in force.
-func (w *World) pauseOf(subject journal.Subject) (PauseState, bool) {
+// pauseFor returns the pause of the subject itself, if there is one in force.
+func (w *World) pauseFor(subject journal.Subject) (PauseState, bool) {
 	if len(w.Pauses) == 0 {
 		return PauseState{}, false // saves time, because there may be thousands of things
 	}
@@ -89,7 +91,7 @@ func (w *World) pauseOf(subject journal.Subject) (PauseState, bool) {
 
 // Paused reports whether a person paused the subject itself, and not everything.
 func (w *World) Paused(subject journal.Subject) bool {
-	_, paused := w.pauseOf(subject)
+	_, paused := w.pauseFor(subject)
 	return paused
 }
 

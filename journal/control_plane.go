@@ -22,29 +22,29 @@ const (
 	StepRenewControlPlane  = "rotate"
 )
 
-const controlPlane = "control-plane/"
+const controlPlanePrefix = "control-plane/"
 
 // ControlPlaneCertificates returns the subject for the certificates of the control plane on a node.
 func ControlPlaneCertificates(node string) Subject {
-	return Subject{Kind: KindCertificate, Name: controlPlane + node, Node: node}
+	return Subject{Kind: KindCertificate, Name: controlPlanePrefix + node, Node: node}
 }
 
 // ControlPlaneOn returns the node of a subject from [ControlPlaneCertificates], and false for other subjects.
 func ControlPlaneOn(subject Subject) (node string, is bool) {
-	node, is = strings.CutPrefix(subject.Name, controlPlane)
+	node, is = strings.CutPrefix(subject.Name, controlPlanePrefix)
 	return node, is && subject.Kind == KindCertificate
 }
 
-const kubelet = "kubelet/"
+const kubeletPrefix = "kubelet/"
 
 // KubeletCertificate returns the subject for the serving certificate of a node's kubelet.
 func KubeletCertificate(node string) Subject {
-	return Subject{Kind: KindCertificate, Name: kubelet + node, Node: node}
+	return Subject{Kind: KindCertificate, Name: kubeletPrefix + node, Node: node}
 }
 
 // KubeletOn returns the node of a subject from [KubeletCertificate], and false for other subjects.
 func KubeletOn(subject Subject) (node string, is bool) {
-	node, is = strings.CutPrefix(subject.Name, kubelet)
+	node, is = strings.CutPrefix(subject.Name, kubeletPrefix)
 	return node, is && subject.Kind == KindCertificate
 }
 

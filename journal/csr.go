@@ -93,21 +93,21 @@ func (a CSRAround) For(asked CSR) CSRAround {
 	return a
 }
 
-// shownAddresses limits how many addresses of a Node are stored in addition to requested ones, because a kubelet can
+// maxShownAddresses limits how many addresses of a Node are stored in addition to requested ones, because a kubelet can
 // give its Node any number of addresses.
-const shownAddresses = 8
+const maxShownAddresses = 8
 
 // Shown returns the addresses to show to people.
-func (n *CSRNode) Shown() []string { return n.Addresses[:min(len(n.Addresses), shownAddresses)] }
+func (n *CSRNode) Shown() []string { return n.Addresses[:min(len(n.Addresses), maxShownAddresses)] }
 
-// forNames returns a copy with the addresses that are in names, and with the first shownAddresses ones.
+// forNames returns a copy with the addresses that are in names, and with the first maxShownAddresses ones.
 func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 	if n == nil {
 		return nil
 	}
 	few := func(addresses []string) (kept []string) {
 		for i, address := range addresses {
-			if i < shownAddresses || names[CanonicalName(address)] {
+			if i < maxShownAddresses || names[CanonicalName(address)] {
 				kept = append(kept, address)
 			}
 		}

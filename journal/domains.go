@@ -16,23 +16,23 @@ const (
 	DomainStorage = "storage"
 )
 
-const hostDomain = "host/"
+const hostDomainPrefix = "host/"
 
 // DomainHost returns the lock on the files of a host, so that only one task at a time changes them. Each step may take
 // it, also if its kind of action does not list it.
-func DomainHost(node string) string { return hostDomain + node }
+func DomainHost(node string) string { return hostDomainPrefix + node }
 
 // HostOf returns the node of a lock from [DomainHost], and false for another lock.
-func HostOf(domain string) (node string, is bool) { return strings.CutPrefix(domain, hostDomain) }
+func HostOf(domain string) (node string, is bool) { return strings.CutPrefix(domain, hostDomainPrefix) }
 
 // Keeps reports whether the step may still keep its locks between attempts; see [PlannedStep.KeepsDomains].
 func (s StepRecord) Keeps(planned PlannedStep, now time.Time) bool {
 	return planned.KeepsDomains && !s.KeptFrom.IsZero() && now.Before(s.KeptFrom.Add(time.Duration(planned.Timeout)))
 }
 
-// keepFrom sets KeptFrom, unless the time of an earlier attempt has not passed yet: otherwise a step that fails often
-// would keep its locks forever.
-func (s *StepRecord) keepFrom(planned PlannedStep, now time.Time) {
+// startKeepingLocks sets KeptFrom, unless the time of an earlier attempt has not passed yet: otherwise a step that
+// fails often would keep its locks forever.
+func (s *StepRecord) startKeepingLocks(planned PlannedStep, now time.Time) {
 	if planned.KeepsDomains && !s.Keeps(planned, now) {
 		s.KeptFrom = now
 	}

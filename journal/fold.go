@@ -50,9 +50,9 @@ func (r *ActionRecord) Fold(e Event, p Payload) error {
 	case *ActionHeld:
 		r.foldHeld(e, p)
 	case *ActionReleased:
-		r.free(p.Step)
+		r.removeHold(p.Step)
 	case *ActionLeft:
-		put(&r.Left, p.What, p.Reason)
+		setEntry(&r.Left, p.What, p.Reason)
 	case *ActionWarned:
 		r.foldWarned(e, p)
 	case *ActionStalled:
@@ -88,19 +88,19 @@ func (r *ActionRecord) foldStep(e Event, p Payload) error {
 // foldHeld sets the hold of a step. It keeps HeldSince if the same preflight already held the step.
 func (r *ActionRecord) foldHeld(e Event, p *ActionHeld) {
 	if before, held := r.Holds[p.Step]; !held || before.Preflight != p.Preflight {
-		put(&r.HeldSince, p.Step, e.Time)
+		setEntry(&r.HeldSince, p.Step, e.Time)
 	}
-	put(&r.Holds, p.Step, *p)
+	setEntry(&r.Holds, p.Step, *p)
 }
 
-// free removes the hold of a step, if there is one.
-func (r *ActionRecord) free(step string) {
+// removeHold removes the hold of a step, if there is one.
+func (r *ActionRecord) removeHold(step string) {
 	delete(r.Holds, step)
 	delete(r.HeldSince, step)
 }
 
-// freeAll removes all holds of the action, and its stall.
-func (r *ActionRecord) freeAll() {
+// removeHolds removes all holds of the action, and its stall.
+func (r *ActionRecord) removeHolds() {
 	r.Stalled, r.StalledAt, r.Holds, r.HeldSince = nil, time.Time{}, nil, nil
 }
 
@@ -112,15 +112,15 @@ func (r *ActionRecord) foldWarned(e Event, p *ActionWarned) {
 	warning := Warning{Preflight: p.Preflight, Key: p.Key, Text: p.Warning, Actor: e.Actor, At: e.Time}
 	warned := append(slices.DeleteFunc(slices.Clone(r.Warned), warning.repeats), warning)
 	if len(warned) > maxWarned {
-		at := leastNeeded(warned)
+		at := indexToDrop(warned)
 		warned = slices.Delete(warned, at, at+1)
 	}
 	r.Warned = warned
 }
 
-// leastNeeded returns the index of the warning to drop: the oldest one with the preflight and key of the newest one, or
+// indexToDrop returns the index of the warning to drop: the oldest one with the preflight and key of the newest one, or
 // else the oldest of all. So a warning whose text keeps changing does not displace others.
-func leastNeeded(warned []Warning) int {
+func indexToDrop(warned []Warning) int {
 	return max(0, slices.IndexFunc(warned, func(w Warning) bool {
 		last := warned[len(warned)-1]
 		return w != last && w.Preflight == last.Preflight && w.Key == last.Key
@@ -132,7 +132,7 @@ func (r *ActionRecord) foldRetried(p *ActionRetried) {
 	if p.Force {
 		r.Forced = r.forced(p.List)
 	}
-	r.freeAll()
+	r.removeHolds()
 	for id, step := range r.Steps {
 		if !step.Done() {
 			step.Attempts, step.Failures, step.NextTry = 0, 0, time.Time{}
@@ -162,24 +162,24 @@ func (r *ActionRecord) foldCancelling(e Event, p *ActionCancelling) {
 		return
 	}
 	r.Cancelling, r.CancellingBy = p, e.Actor
-	r.freeAll()
+	r.removeHolds()
 }
 
 // foldStarted removes the step's hold, except [HoldNextAttempt]. If the step is irreversible, it also removes a
 // cancellation, which came too late.
 func (r *ActionRecord) foldStarted(e Event, p *StepStarted) error {
 	if r.Holds[p.Step].Preflight != HoldNextAttempt {
-		r.free(p.Step)
+		r.removeHold(p.Step)
 	}
-	r.free("")
+	r.removeHold("")
 	step := r.Steps[p.Step]
 	if step.StartedAt.IsZero() {
 		step.StartedAt = e.Time
 	}
 	step.Attempts, step.Open, step.NextTry = p.Attempt, true, time.Time{}
 	planned, is := r.Plan.Step(p.Step)
-	step.keepFrom(planned, e.Time)
-	put(&r.Steps, p.Step, step)
+	step.startKeepingLocks(planned, e.Time)
+	setEntry(&r.Steps, p.Step, step)
 	if !is {
 		return r.notPlanned(p.Step)
 	}
@@ -195,16 +195,16 @@ func (r *ActionRecord) foldNoted(p *StepNoted) error {
 	if p.Progress {
 		step.Failures = 0
 	}
-	put(&r.Steps, p.Step, step)
+	setEntry(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)
 }
 
 func (r *ActionRecord) foldDone(e Event, p *StepDone) error {
-	r.free(p.Step)
+	r.removeHold(p.Step)
 	step := r.Steps[p.Step]
 	step.Attempts, step.DoneAt, step.Outputs = max(step.Attempts, p.Attempt), e.Time, p.Outputs
 	step.Open, step.Failures, step.LastError, step.NextTry, step.Worse, step.WorseError = false, 0, "", time.Time{}, false, ""
-	put(&r.Steps, p.Step, step)
+	setEntry(&r.Steps, p.Step, step)
 	return r.notPlanned(p.Step)
 }
 
@@ -221,11 +221,11 @@ func (r *ActionRecord) foldFailed(p *StepFailed) error {
 	if len(p.Outputs) > 0 {
 		step.Outputs = p.Outputs
 	}
-	put(&r.Steps, p.Step, step)
+	setEntry(&r.Steps, p.Step, step)
 	if p.Again != "" {
 		again := r.Steps[p.Again]
 		again.DoneAt, again.Outputs = time.Time{}, nil
-		put(&r.Steps, p.Again, again)
+		setEntry(&r.Steps, p.Again, again)
 	}
 	return r.notPlanned(p.Step)
 }
@@ -238,8 +238,8 @@ func (r *ActionRecord) notPlanned(step string) error {
 	return fmt.Errorf("the plan of %s has no step %q", r.ID, step)
 }
 
-// put sets an entry of a map, and creates the map if necessary.
-func put[V any](m *map[string]V, key string, value V) {
+// setEntry sets an entry of a map, and creates the map if necessary.
+func setEntry[V any](m *map[string]V, key string, value V) {
 	if *m == nil {
 		*m = make(map[string]V)
 	}

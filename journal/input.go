@@ -38,17 +38,17 @@ func (a *ActionRequested) UnmarshalJSON(raw []byte) error {
 	read, version1 := version1Inputs[a.Kind]
 	switch {
 	case version1 && request.Input == nil:
-		return a.take(read(raw))
+		return a.setInput(read(raw))
 	case version1:
-		return a.take(read(request.Input))
+		return a.setInput(read(request.Input))
 	case request.Input != nil:
 		a.Input = request.Input
 	}
 	return nil
 }
 
-// take sets the input. It stores nil instead of a zero value.
-func (a *ActionRequested) take(input any, err error) error {
+// setInput sets the input. It stores nil instead of a zero value.
+func (a *ActionRequested) setInput(input any, err error) error {
 	if err != nil {
 		return fmt.Errorf("read the input of a %s: %w", a.Kind, err)
 	}

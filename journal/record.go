@@ -33,16 +33,16 @@ func (d Draft) Event() (Event, error) {
 		return Event{}, err
 	}
 	return Event{
-		Type: d.Type, Version: version, Action: valid(d.Action), Cause: d.Cause, Actor: valid(d.Actor), Payload: payload,
+		Type: d.Type, Version: version, Action: toValidUTF8(d.Action), Cause: d.Cause, Actor: toValidUTF8(d.Actor), Payload: payload,
 		Subject: Subject{
-			Kind: valid(d.Subject.Kind), Name: valid(d.Subject.Name),
-			UID: valid(d.Subject.UID), Node: valid(d.Subject.Node),
+			Kind: toValidUTF8(d.Subject.Kind), Name: toValidUTF8(d.Subject.Name),
+			UID: toValidUTF8(d.Subject.UID), Node: toValidUTF8(d.Subject.Node),
 		},
 	}, nil
 }
 
-// valid replaces bytes that JSON cannot contain, so that a reader gets the same event that Append returned.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// toValidUTF8 replaces bytes that JSON cannot contain, so that a reader gets the same event that Append returned.
+func toValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Seal computes and sets the event's hash, and returns the record. previous is the hash of the record before.
 func (e *Event) Seal(previous Hash) []byte {
@@ -53,7 +53,7 @@ func (e *Event) Seal(previous Hash) []byte {
 
 // SealBody appends the hash and the closing brace to body, a JSON object without its closing brace.
 func SealBody(previous Hash, body []byte) ([]byte, Hash) {
-	hash := chain(previous, body)
+	hash := chainHash(previous, body)
 	return appendTail(body, hash), hash
 }
 
@@ -68,7 +68,7 @@ func CheckRecord(previous Hash, record []byte) (Hash, error) {
 	if err != nil {
 		return Hash{}, err
 	}
-	if computed := chain(previous, body); computed != stated {
+	if computed := chainHash(previous, body); computed != stated {
 		return Hash{}, fmt.Errorf("the record has hash %s, but its content has %s: %w", stated, computed, ErrDamaged)
 	}
 	return stated, nil
@@ -96,7 +96,7 @@ func splitRecord(record []byte) (body []byte, stated Hash, err error) {
 	return record[:at], stated, nil
 }
 
-func chain(previous Hash, body []byte) Hash {
+func chainHash(previous Hash, body []byte) Hash {
 	digest := sha256.New()
 	digest.Write(previous[:])
 	digest.Write(body)

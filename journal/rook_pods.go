@@ -32,21 +32,21 @@ const KindCephMDS = "CephMDS"
 // RookMDS returns the subject for the MDS of a CephFilesystem. Its name is the common part of the names of their
 // Deployments. Its UID must be [MDSOf] the CephFilesystem's UID, because the CephFilesystem itself is another thing.
 func RookMDS(filesystem string) Subject {
-	return Subject{Kind: KindCephMDS, Name: rookNamespace + "/" + mdsPrefix + filesystem}
+	return Subject{Kind: KindCephMDS, Name: rookNamespace + "/" + mdsNamePrefix + filesystem}
 }
 
 // MDSFilesystem returns the name of the CephFilesystem of a subject from [RookMDS].
 func MDSFilesystem(mds Subject) string {
-	return strings.TrimPrefix(mds.Name, rookNamespace+"/"+mdsPrefix)
+	return strings.TrimPrefix(mds.Name, rookNamespace+"/"+mdsNamePrefix)
 }
 
 const (
-	mdsPrefix = "rook-ceph-mds-"
-	mdsOf     = "mds-of-"
+	mdsNamePrefix = "rook-ceph-mds-"
+	mdsUIDPrefix  = "mds-of-"
 )
 
 // MDSOf returns the UID of the subject from [RookMDS]. filesystem is the UID of the CephFilesystem.
-func MDSOf(filesystem string) string { return mdsOf + filesystem }
+func MDSOf(filesystem string) string { return mdsUIDPrefix + filesystem }
 
 // The Kubernetes kinds that Rook uses for its daemons.
 const (
@@ -109,7 +109,7 @@ type RookPodsInput struct {
 
 // Lacks returns which part of the change the live object does not have yet, or "".
 func (i RookPodsInput) Lacks(kind string, live RookPodsFacts) string {
-	differ := i.differ(live)
+	differ := i.outdatedKeys(live)
 	switch {
 	case kind == RookOperatorConfig.Kind && len(differ) > 0:
 		return strings.Join(differ, ", ") + " differ"
@@ -137,8 +137,8 @@ func (i RookPodsInput) Moved(kind string, live RookPodsFacts) string {
 	return ""
 }
 
-// differ returns the input's keys that are not up to date in the live object.
-func (i RookPodsInput) differ(live RookPodsFacts) (differ []string) {
+// outdatedKeys returns the input's keys that are not up to date in the live object.
+func (i RookPodsInput) outdatedKeys(live RookPodsFacts) (differ []string) {
 	for _, key := range i.Keys {
 		if slices.Contains(live.Differing, key) {
 			differ = append(differ, key)

@@ -34,15 +34,15 @@ const (
 	PoolPGNumMin = "pg_num_min"
 )
 
-const poolNumbers = "/pools/"
+const poolNumberPrefix = "/pools/"
 
 // PoolPlace returns the key of a Ceph pool's number in [RookChange.Numbers]. It begins with "/pools/", so that it
 // differs from the JSON pointers of custom resources.
-func PoolPlace(pool, setting string) string { return poolNumbers + pool + "/" + setting }
+func PoolPlace(pool, setting string) string { return poolNumberPrefix + pool + "/" + setting }
 
 // PoolNumber returns the pool and the setting in a key from [PoolPlace], and false for another key.
 func PoolNumber(place string) (pool, setting string, is bool) {
-	rest, is := strings.CutPrefix(place, poolNumbers)
+	rest, is := strings.CutPrefix(place, poolNumberPrefix)
 	i := strings.LastIndexByte(rest, '/')
 	if !is || i < 0 {
 		return "", "", false

@@ -68,7 +68,7 @@ type certificates struct {
 	RenewedAt time.Time `json:"renewed_at,omitzero"`
 	RenewedBy string    `json:"renewed_by,omitempty"`
 	// Looked is the result of the last check of a control plane's certificates.
-	Looked looked `json:"looked,omitzero"`
+	Looked lastCheck `json:"looked,omitzero"`
 	// Failed is set if an attempt to renew a control plane's certificates has failed since the last check was
 	// requested.
 	Failed bool `json:"failed,omitempty"`

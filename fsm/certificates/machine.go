@@ -33,7 +33,7 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	if err := m.Objects.Observed(t, e, facts); err != nil {
 		return err
 	}
-	of(t).seen(was, e.Time)
+	of(t).updateWorse(was, e.Time)
 	return nil
 }
 
@@ -70,28 +70,28 @@ func (m machine) Table() fsm.Table {
 		Transitions: []fsm.Transition{
 			to("renew", Renewing, "a renew-certificate or renew-control-plane action is open and has not stalled", m.Tells("they are being renewed")),
 			to("removed", Absent, "the Secret or file no longer exists", m.TellsLost),
-			to("broken", Unreadable, "the content of the Secret or file is invalid", tellsUnreadable),
+			to("broken", Unreadable, "the content of the Secret or file is invalid", reportUnreadable),
 			to("foreign", Foreign, "it is a customer's own certificate, by its names", m.Tells("it is a customer's own certificate, which EKCO never changes")),
-			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", tellsUnrenewed),
-			to("unread", Unknown, "EKCO has not read them yet, as on a primary that was lost before EKCO's first start", tellsUnknown),
-			to("due", Due, "one of them expires within rotate_certs_ttl, or the primary has a better `kubelet-client`", tellsEnd),
-			to("valid", Valid, "none of them is due", tellsEnd),
+			to("unrenewed", Unrenewed, "EKCO does not renew them: they are CAs or a kubelet's, or rotate_certs is off", reportUnrenewed),
+			to("unread", Unknown, "EKCO has not read them yet, as on a primary that was lost before EKCO's first start", reportUnknown),
+			to("due", Due, "one of them expires within rotate_certs_ttl, or the primary has a better `kubelet-client`", reportEnd),
+			to("valid", Valid, "none of them is due", reportEnd),
 		},
 	}
 }
 
-func tellsUnreadable(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportUnreadable(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Facts.Unreadable, Cause: t.Newest()}
 }
 
-func tellsUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportUnrenewed(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: of(t).Facts.Unrenewed, Cause: t.Newest()}
 }
 
 // unreadGrace is how long certificates may be Unknown or Unreadable before they need a person.
 const unreadGrace = 24 * time.Hour
 
-func tellsUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	reason := of(t).unseen()
 	if reason == "" {
 		reason = "they were not read yet"
@@ -102,7 +102,7 @@ func tellsUnknown(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: reason, Cause: t.Newest()}
 }
 
-func tellsEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportEnd(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: "the first of them expires at " + fsm.Stamp(of(t).Facts.Ends()), Cause: t.Newest()}
 }
 
@@ -236,7 +236,7 @@ func (machine) Facts(t *fsm.Thing) any {
 func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	facts := of(t).Facts
 	for _, certificate := range facts.Certificates {
-		lines = append(lines, fmt.Sprintf("%s: %s, expires at %s%s", certificate.At, certificate.Subject, fsm.Stamp(certificate.NotAfter), left(certificate, w.Now)))
+		lines = append(lines, fmt.Sprintf("%s: %s, expires at %s%s", certificate.At, certificate.Subject, fsm.Stamp(certificate.NotAfter), daysLeft(certificate, w.Now)))
 	}
 	for _, why := range []string{facts.Unreadable, facts.Unrenewed, of(t).unseen()} {
 		if why != "" {
@@ -249,8 +249,8 @@ func (machine) Details(t *fsm.Thing, w *fsm.World) (lines []string) {
 	return lines
 }
 
-// left returns a text that says for how many days a certificate is still valid.
-func left(certificate journal.Certificate, now time.Time) string {
+// daysLeft returns a text that says for how many days a certificate is still valid.
+func daysLeft(certificate journal.Certificate, now time.Time) string {
 	left := certificate.NotAfter.Sub(now)
 	switch days := int(left.Hours() / 24); {
 	case now.IsZero():

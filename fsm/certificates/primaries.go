@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// troubleInterval is the time between two checks while something is wrong, or while checks fail.
-	troubleInterval = time.Hour
+	// problemInterval is the time between two checks while something is wrong, or while checks fail.
+	problemInterval = time.Hour
 	// driftDelay is the time until EKCO checks again after it saw that another program changed certificates.
 	driftDelay = 10 * time.Minute
 )
 
-// looked is the result of the last check of a control plane's certificates.
-type looked struct {
+// lastCheck is the result of the last check of a control plane's certificates.
+type lastCheck struct {
 	// UID is the UID of the node.
 	UID string `json:"uid"`
 	// Missing says why the check could not read the certificates, or is "".
@@ -112,8 +112,8 @@ func lostAfter(w *fsm.World) []string {
 	}).([]string)
 }
 
-// seen updates Worse after new facts. was is the primary according to the facts before.
-func (c *certificates) seen(was *journal.Primary, now time.Time) {
+// updateWorse updates Worse after new facts. was is the primary according to the facts before.
+func (c *certificates) updateWorse(was *journal.Primary, now time.Time) {
 	on := c.Facts.On
 	if on == nil || was == nil || on.UID != was.UID {
 		c.Trying, c.ChangedAt, c.Worse = false, time.Time{}, false
@@ -179,7 +179,7 @@ func wantsOnPrimary(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !renewalDue(t, w) || c.Facts.Unrenewed != "" || open(t, w, journal.ActionRenewControlPlane) || renewed != nil && (look == nil || look.Seq < renewed.Seq) {
 		return
 	}
-	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, troubleInterval); may {
+	if due, may := t.Again(journal.ActionRenewControlPlane, w.Policy, problemInterval); may {
 		want(fsm.Want{Kind: journal.ActionRenewControlPlane, Due: due, Rank: c.Facts.Ends()})
 	}
 }
@@ -208,7 +208,7 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 		return time.Time{}, true
 	case last.Outcome == journal.OutcomeDryRun: // a dry run does not set Looked
 		return time.Time{}, !w.Policy.DryRun
-	case atWork(w.State, t): // the renewal may still restore the old certificates
+	case mayChangeNow(w.State, t): // the renewal may still restore the old certificates
 		return time.Time{}, false
 	case c.Failed:
 		return time.Time{}, true
@@ -219,16 +219,16 @@ func (c *certificates) lookDue(t *fsm.Thing, w *fsm.World) (due time.Time, may b
 	case renewed != nil && renewed.Seq > last.Seq && renewed.Outcome != journal.OutcomeDryRun:
 		return time.Time{}, true
 	case c.Facts.On.Again != "" && t.FactsSeq > last.Seq:
-		return last.At.Add(min(driftDelay, every(w))), true
+		return last.At.Add(min(driftDelay, checkInterval(w))), true
 	case last.Outcome != journal.OutcomeDone, c.Looked.Missing != "", c.Facts.Unreadable != "":
-		return last.At.Add(min(troubleInterval, every(w))), true
+		return last.At.Add(min(problemInterval, checkInterval(w))), true
 	}
-	return last.At.Add(every(w)), true
+	return last.At.Add(checkInterval(w)), true
 }
 
-// atWork reports whether the open renewal of a control plane may still change certificates: an attempt runs and is not
-// held, or an attempt succeeded and the action has not ended.
-func atWork(s *fsm.State, t *fsm.Thing) bool {
+// mayChangeNow reports whether the open renewal of a control plane may still change certificates: an attempt runs and
+// is not held, or an attempt succeeded and the action has not ended.
+func mayChangeNow(s *fsm.State, t *fsm.Thing) bool {
 	rec := s.OpenOf(fsm.Key(t.Subject), journal.ActionRenewControlPlane)
 	return rec != nil && (renewal(rec).Open && len(rec.Holds) == 0 || renewal(rec).Done())
 }
@@ -239,7 +239,7 @@ func (c *certificates) startedSince(w *fsm.World) bool {
 	return !w.Operator.StartedAt.Before(c.Looked.AskedAt)
 }
 
-func every(w *fsm.World) time.Duration {
+func checkInterval(w *fsm.World) time.Duration {
 	p, _ := w.PolicyOf(Machine).(Policy)
 	return p.Every
 }
@@ -268,7 +268,7 @@ func endedOnPrimary(t *fsm.Thing, rec *journal.ActionRecord, outcome journal.Out
 	c, changed := of(t), step.Done() && len(left.Result.Rotated) > 0
 	switch {
 	case rec.Kind == journal.ActionLookAtCertificates:
-		c.Looked = looked{input.UID, left.Missing, rec.RequestedAt}
+		c.Looked = lastCheck{input.UID, left.Missing, rec.RequestedAt}
 		return
 	case changed:
 		c.RenewedAt, c.RenewedBy = step.DoneAt, rec.ID

@@ -163,15 +163,15 @@ func reserved(name string) string {
 		return "the name of the Kubernetes API"
 	case strings.HasSuffix(canonical, ".svc") || strings.Contains(canonical, ".svc."):
 		return "the name of a Service in the cluster"
-	case canonical == "cluster.local" || strings.HasSuffix(canonical, ".cluster.local") || ofPod.MatchString(canonical):
+	case canonical == "cluster.local" || strings.HasSuffix(canonical, ".cluster.local") || podName.MatchString(canonical):
 		return "a name in the cluster's DNS"
 	}
 	return ""
 }
 
-// ofPod matches the DNS names of pod addresses, such as 10-32-0-5.kurl.pod.cluster.local, and the short form that pods
-// can use, 10-32-0-5.kurl.pod.
-var ofPod = regexp.MustCompile(`^[0-9a-f]*(-[0-9a-f]*){2,}\.[^.]+\.pod(\.|$)`)
+// podName matches the DNS names of pod addresses, such as 10-32-0-5.kurl.pod.cluster.local, and the short form that
+// pods can use, 10-32-0-5.kurl.pod.
+var podName = regexp.MustCompile(`^[0-9a-f]*(-[0-9a-f]*){2,}\.[^.]+\.pod(\.|$)`)
 
 func reservedIP(ip netip.Addr) string {
 	switch {
@@ -206,7 +206,7 @@ func judgeCluster(asked journal.CSR, around journal.CSRAround) *Verdict {
 // isOwn reports whether a name of the control plane is also an address of the primary from which the request comes.
 // [judgeOthers] refuses it if another Node has the address too.
 func isOwn(claim journal.CSRClaim, name string, node *journal.CSRNode) bool {
-	return node != nil && node.Primary && (claim.Endpoint || claim.Primaries) && among(name, node.Addresses)
+	return node != nil && node.Primary && (claim.Endpoint || claim.Primaries) && containsName(name, node.Addresses)
 }
 
 func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
@@ -218,7 +218,7 @@ func judgeNode(asked journal.CSR, around journal.CSRAround) *Verdict {
 		return &Verdict{Waits, "no addresses", fmt.Sprintf("Node %s has no addresses yet", node)}
 	}
 	for _, name := range asked.Names() {
-		if !among(name, around.Node.Addresses) {
+		if !containsName(name, around.Node.Addresses) {
 			return refuse("address "+journal.CanonicalName(name), "it asks for %s, which is not among the addresses of Node %s (%s)",
 				name, node, strings.Join(around.Node.Shown(), ", "))
 		}
@@ -239,6 +239,6 @@ func judgeOthers(asked journal.CSR, around journal.CSRAround) *Verdict {
 
 func same(a, b string) bool { return journal.CanonicalName(a) == journal.CanonicalName(b) }
 
-func among(name string, names []string) bool {
+func containsName(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(other string) bool { return same(other, name) })
 }

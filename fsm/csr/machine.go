@@ -34,8 +34,9 @@ const (
 // minutes and EKCO judges the newest three of each kubelet, so at least one of them gets older than this.
 const refusedGrace = 15 * time.Minute
 
-// keep limits how many finished requests the state keeps, because a cluster can have thousands. The history has all.
-const keep = 20
+// maxFinished limits how many finished requests the state keeps, because a cluster can have thousands. The history has
+// all.
+const maxFinished = 20
 
 // Request is the machine's data about a request.
 type Request struct {
@@ -80,7 +81,7 @@ func (machine) Table() fsm.Table {
 			After:  refusedGrace,
 			Advice: "repair what the reason names, or decide yourself: kubectl certificate approve (or deny) NAME",
 		}},
-		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: keep,
+		Initial: string(Pending), Finals: fsm.Names(Approved), Over: fsm.Names(Approved, Gone), Keep: maxFinished,
 		Transitions: []fsm.Transition{
 			{Event: "approved", From: open, To: string(Approved), When: "EKCO or another client approved it", Tells: reportApproved},
 			{Event: "refuse", From: fsm.Names(Pending), To: string(Refused), When: "one of its checks fails", Tells: reportReason(func(r *Request) string { return r.verdict.Reason })},

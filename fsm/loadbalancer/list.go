@@ -90,7 +90,7 @@ func (l *list) has(says string) bool {
 // wants calls want with a write of the ConfigMap, if that is out of date and the load balancers of all nodes that are
 // ready and not paused are up to date.
 func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
-	if t != s.list || !s.settled(w) || l.has(s.says) {
+	if t != s.list || !s.settled(w) || l.has(s.wantedList) {
 		return
 	}
 	due, may := t.Again(journal.ActionNoteLoadBalancers, w.Policy, backoff)
@@ -98,14 +98,14 @@ func (l *list) wants(t *fsm.Thing, w *fsm.World, s *sum, want func(fsm.Want)) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionNoteLoadBalancers, Due: due, Rank: t.Since, Change: &journal.Change{
-		Key: "list", Field: "the content of ConfigMap " + t.Name, From: l.Facts.Sum, To: journal.SumOfLoadBalancers(s.says),
+		Key: "list", Field: "the content of ConfigMap " + t.Name, From: l.Facts.Sum, To: journal.SumOfLoadBalancers(s.wantedList),
 	}})
 }
 
 func (l *list) request(s *sum) journal.ActionRequested {
 	return journal.ActionRequested{
 		Reason: "the load balancers of all nodes that are ready and not paused are up to date",
-		Input:  journal.LoadBalancerListInput{UID: l.Facts.UID, List: s.says},
+		Input:  journal.LoadBalancerListInput{UID: l.Facts.UID, List: s.wantedList},
 	}
 }
 
@@ -132,7 +132,7 @@ func (l *list) outdated(rec *journal.ActionRecord, w *fsm.World) string {
 		return ""
 	case !s.settled(w):
 		return "the load balancer of a node is out of date"
-	case input.List != s.says:
+	case input.List != s.wantedList:
 		return "the nodes have changed"
 	}
 	return ""
@@ -148,5 +148,5 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	if b.Proved.Image != "" {
 		runs = "with " + b.Proved.Image
 	}
-	return []string{fmt.Sprintf("forwards to %s, %s, last checked at %s", strings.Join(b.Proved.Input.Primaries, ", "), runs, fsm.Stamp(looked(t)))}
+	return []string{fmt.Sprintf("forwards to %s, %s, last checked at %s", strings.Join(b.Proved.Input.Primaries, ", "), runs, fsm.Stamp(lastCheckedAt(t)))}
 }

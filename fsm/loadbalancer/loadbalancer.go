@@ -52,7 +52,7 @@ type balancer struct {
 	// RefusesAnonymous is set once an API server has refused an anonymous request through this load balancer.
 	RefusesAnonymous bool `json:"refuses_anonymous,omitempty"`
 	// Proved is the result of the last verification of HAProxy; nil if it is unknown with which files HAProxy runs.
-	Proved *proved `json:"proved,omitempty"`
+	Proved *verification `json:"proved,omitempty"`
 	// Asked is the event that requested the last action on the load balancer.
 	Asked uint64 `json:"asked,omitempty"`
 	// Tried is the input of the last action that ended, whatever its outcome.
@@ -70,8 +70,8 @@ type balancer struct {
 	List *list `json:"list,omitempty"`
 }
 
-// proved is the result of an action that verified a load balancer.
-type proved struct {
+// verification is the result of an action that verified a load balancer.
+type verification struct {
 	Input journal.LoadBalancerInput `json:"input"`
 	// Image and Version are the values in the manifest; Image is empty if there is no manifest.
 	Image   string `json:"image,omitempty"`
@@ -244,8 +244,8 @@ func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 		}
 		b.Worse = !b.Facts.Ready && (b.Worse || b.ChangedAt.Equal(s.Time))
 		b.Runs = on.Image
-		b.Proved = &proved{Input: input, Image: on.Image, Version: on.Version, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
-	case begun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:
+		b.Proved = &verification{Input: input, Image: on.Image, Version: on.Version, Started: started(rec), Asked: b.Asked, Seq: s.Seq}
+	case hasBegun(t.Name, rec) && ended.Outcome != journal.OutcomeDryRun:
 		b.Proved, b.ChangedAt = nil, s.Time
 	}
 	return true
@@ -295,7 +295,7 @@ func (machine) Goal(t *fsm.Thing, _ journal.State, w *fsm.World) journal.State {
 		return Removed
 	case len(w.Open(t)) > 0:
 		return Updating
-	case l != nil && l.has(s.says), l == nil && s.inStep(w, t):
+	case l != nil && l.has(s.wantedList), l == nil && s.inStep(w, t):
 		return InStep
 	}
 	return Behind
@@ -333,7 +333,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 		return "EKCO no longer manages the load balancer: " + b.Lost
 	case b.Facts.NodeUID != input.NodeUID:
 		return "the node was replaced by another of its name"
-	case !b.Facts.Ready && !begun(t.Name, rec):
+	case !b.Facts.Ready && !hasBegun(t.Name, rec):
 		return "the node is not ready; EKCO updates its load balancer when it is"
 	}
 	return ""
@@ -346,7 +346,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 		return l.outdated(rec, w)
 	}
 	input, err := journal.InputOf[journal.LoadBalancerInput](rec.Request)
-	if err != nil || t.FactsSeq == 0 || begun(t.Name, rec) && (rec.Stalled == nil || !of(t).Facts.Ready) {
+	if err != nil || t.FactsSeq == 0 || hasBegun(t.Name, rec) && (rec.Stalled == nil || !of(t).Facts.Ready) {
 		return ""
 	}
 	wanted := sumOf(w).wanted(w, t)

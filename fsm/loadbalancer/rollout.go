@@ -25,8 +25,8 @@ type rollout struct {
 	// yet.
 	verifying bool
 	// next are the load balancers to change in the next batch. look is the load balancer to check next.
-	next map[*fsm.Thing]bool
-	look *fsm.Thing
+	next      map[*fsm.Thing]bool
+	nextCheck *fsm.Thing
 }
 
 // rolloutOf returns the rollout in a world. It is cached for one world only, and not as long as [sum], because the
@@ -36,7 +36,7 @@ func rolloutOf(w *fsm.World) *rollout {
 	if s.rollout.of == w {
 		return &s.rollout
 	}
-	r := rollout{of: w, next: map[*fsm.Thing]bool{}, look: s.nextLook(w)}
+	r := rollout{of: w, next: map[*fsm.Thing]bool{}, nextCheck: s.nextCheck(w)}
 	stalled, open := 0, openOn(w)
 	for _, node := range slices.Sorted(maps.Keys(open)) {
 		rec := open[node]
@@ -79,14 +79,14 @@ func (r *rollout) stop(why string) {
 // begins as soon as another one is done. At most one primary is changed at a time. While the rollout is stopped, choose
 // chooses one node, so that the status shows the refusal.
 func (r *rollout) choose(w *fsm.World, s *sum) {
-	batch := fsm.RolloutBatch(s.trusted(), atOnce)
+	batch := fsm.RolloutBatch(s.trusted(), maxOpenUpdates)
 	places, primary := batch-r.changing, r.primary
 	switch {
 	case r.stopped != "":
 		places, primary = 1, false
 	case r.verifying, writesAll(w):
 		places = 0
-	case r.changing > 0 && batch < atOnce:
+	case r.changing > 0 && batch < maxOpenUpdates:
 		places = 0
 	}
 	for _, t := range s.waiting {
@@ -117,8 +117,8 @@ func writesAll(w *fsm.World) bool {
 // a local cause, such as a full disk.
 const maxStalled = 2
 
-// begun reports whether the action may have changed something on the node.
-func begun(node string, rec *journal.ActionRecord) bool {
+// hasBegun reports whether the action may have changed something on the node.
+func hasBegun(node string, rec *journal.ActionRecord) bool {
 	_, is := rec.Steps[journal.StepWriteLoadBalancer+" "+node]
 	return is
 }
@@ -134,7 +134,7 @@ func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	case rec.Stalled == nil:
 	case write.Done():
 		broken = "does not work after its change: " + rec.Stalled.Reason
-	case !begun(node, rec):
+	case !hasBegun(node, rec):
 		broken = "was not changed, since its check failed: " + rec.Stalled.Reason
 	case rec.Kind == journal.ActionRestartLoadBalancer:
 		broken = "could not be changed: " + rec.Stalled.Reason
@@ -142,5 +142,5 @@ func (b *balancer) worse(node string, rec *journal.ActionRecord) string {
 	if broken != "" {
 		broken = "the load balancer of node " + node + " " + broken
 	}
-	return fsm.StoppedBy(rec, "node "+node, "repair or purge it", b.Facts.Ready || !begun(node, rec), broken)
+	return fsm.StoppedBy(rec, "node "+node, "repair or purge it", b.Facts.Ready || !hasBegun(node, rec), broken)
 }

@@ -25,19 +25,21 @@ type sum struct {
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
-	// looks are the load balancers that are up to date. look is the one whose last check is the oldest; nil for none.
-	looks []*fsm.Thing
-	look  *fsm.Thing
+	// upToDate are the load balancers that are up to date. look is the one whose last check is the oldest; nil for
+	// none.
+	upToDate    []*fsm.Thing
+	oldestCheck *fsm.Thing
 	// list is the thing of the ConfigMap; nil if EKCO knows none. says is the wanted content of the ConfigMap. behind
 	// are the load balancers of ready nodes that are not up to date.
-	list   *fsm.Thing
-	says   string
-	behind []*fsm.Thing
+	list       *fsm.Thing
+	wantedList string
+	behind     []*fsm.Thing
 }
 
-// atOnce is the maximum number of open updates. It is greater than the maximum number of pods, because some updates
-// only wait until HAProxy has reloaded its files. It is not greater, because the mirror must have all open actions.
-const atOnce = 32
+// maxOpenUpdates is the maximum number of open updates. It is greater than the maximum number of pods, because some
+// updates only wait until HAProxy has reloaded its files. It is not greater, because the mirror must have all open
+// actions.
+const maxOpenUpdates = 32
 
 func sumOf(w *fsm.World) *sum {
 	return w.Sum(Machine, func() any {
@@ -68,7 +70,7 @@ func sumOf(w *fsm.World) *sum {
 			}
 			members = append(members, member(name, b.Facts))
 		}
-		s.says, s.overwritten = formatList(members), overwritten(w)
+		s.wantedList, s.overwritten = formatList(members), overwritten(w)
 		s.arrange(w, all)
 		return s
 	}).(*sum)
@@ -111,8 +113,8 @@ func (s *sum) arrange(w *fsm.World, all map[string]*fsm.Thing) {
 		switch {
 		case !b.Facts.Ready:
 		case open[t.Name] == nil && s.inStep(w, t):
-			if s.looks = append(s.looks, t); s.look == nil || lookedBefore(t, s.look) {
-				s.look = t
+			if s.upToDate = append(s.upToDate, t); s.oldestCheck == nil || checkedBefore(t, s.oldestCheck) {
+				s.oldestCheck = t
 			}
 			continue
 		case open[t.Name] == nil && s.mustWrite(w, t):
@@ -153,22 +155,22 @@ func comparePrimaries(a, b *fsm.Thing) int {
 	return -1
 }
 
-// nextLook returns the load balancer to check next, or nil. It skips load balancers on paused nodes.
-func (s *sum) nextLook(w *fsm.World) (next *fsm.Thing) {
-	if s.look == nil || !isPaused(w, s.look) {
-		return s.look
+// nextCheck returns the load balancer to check next, or nil. It skips load balancers on paused nodes.
+func (s *sum) nextCheck(w *fsm.World) (next *fsm.Thing) {
+	if s.oldestCheck == nil || !isPaused(w, s.oldestCheck) {
+		return s.oldestCheck
 	}
-	for _, t := range s.looks {
-		if !isPaused(w, t) && (next == nil || lookedBefore(t, next)) {
+	for _, t := range s.upToDate {
+		if !isPaused(w, t) && (next == nil || checkedBefore(t, next)) {
 			next = t
 		}
 	}
 	return next
 }
 
-// lookedBefore reports whether the last check of a was before the last check of b.
-func lookedBefore(a, b *fsm.Thing) bool {
-	return cmp.Or(looked(a).Compare(looked(b)), cmp.Compare(a.Name, b.Name)) < 0
+// checkedBefore reports whether the last check of a was before the last check of b.
+func checkedBefore(a, b *fsm.Thing) bool {
+	return cmp.Or(lastCheckedAt(a).Compare(lastCheckedAt(b)), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // openOn returns the open actions that change load balancers, by the name of the node.

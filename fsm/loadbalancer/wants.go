@@ -12,11 +12,11 @@ const (
 	// backoff is the time until EKCO repeats an action that ended early, if neither the facts nor the wanted state
 	// change.
 	backoff = time.Minute
-	// lookInterval is the time between two checks of a load balancer that is up to date. Checks are necessary because
+	// checkInterval is the time between two checks of a load balancer that is up to date. Checks are necessary because
 	// EKCO cannot observe a change of the files by hand.
-	lookInterval = 24 * time.Hour
-	// lookBackoff is the time between two checks of a HAProxy that restarts repeatedly.
-	lookBackoff = 10 * time.Minute
+	checkInterval = 24 * time.Hour
+	// checkBackoff is the time between two checks of a HAProxy that restarts repeatedly.
+	checkBackoff = 10 * time.Minute
 )
 
 // Wants implements [fsm.Machine]. EKCO first updates the primaries in all load balancers, without a restart, and then
@@ -39,7 +39,7 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	wanted := fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Rank: t.Since}
 	switch {
 	case s.inStep(w, t):
-		s.wantsLook(t, w, want)
+		s.wantsCheck(t, w, want)
 		return
 	case b.Worse:
 	case s.mustWrite(w, t):
@@ -71,16 +71,16 @@ func (s *sum) wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	}
 }
 
-// wantsLook calls want with the next check of a load balancer that is up to date. Nodes are checked one after the
+// wantsCheck calls want with the next check of a load balancer that is up to date. Nodes are checked one after the
 // other, because a check overwrites changes by hand, which could disconnect many nodes at once.
-func (s *sum) wantsLook(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
-	if r := rolloutOf(w); t == r.look && r.changing == 0 {
-		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: lookDue(t, w, lookInterval), Rank: t.Since})
+func (s *sum) wantsCheck(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
+	if r := rolloutOf(w); t == r.nextCheck && r.changing == 0 {
+		want(fsm.Want{Kind: journal.ActionUpdateLoadBalancer, Due: checkDue(t, w, checkInterval), Rank: t.Since})
 	}
 }
 
-// looked returns when the last action on the load balancer ended.
-func looked(t *fsm.Thing) (at time.Time) {
+// lastCheckedAt returns when the last action on the load balancer ended.
+func lastCheckedAt(t *fsm.Thing) (at time.Time) {
 	for _, kind := range []journal.ActionKind{journal.ActionUpdateLoadBalancer, journal.ActionRestartLoadBalancer} {
 		if last := t.Last[kind]; last != nil && last.At.After(at) {
 			at = last.At
@@ -89,10 +89,10 @@ func looked(t *fsm.Thing) (at time.Time) {
 	return at
 }
 
-// lookDue returns when the next check is due. It is due at once if the last one is in the future, because the clock was
-// wrong then.
-func lookDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
-	at := looked(t)
+// checkDue returns when the next check is due. It is due at once if the last one is in the future, because the clock
+// was wrong then.
+func checkDue(t *fsm.Thing, w *fsm.World, after time.Duration) time.Time {
+	at := lastCheckedAt(t)
 	if at.After(w.Now) {
 		return w.Now
 	}
@@ -122,7 +122,7 @@ func (s *sum) isContested(w *fsm.World, t *fsm.Thing) bool {
 // due returns when EKCO may write the configuration again, and whether it may do so at all.
 func (s *sum) due(t *fsm.Thing, w *fsm.World) (due time.Time, may bool) {
 	if s.serves(w, t) {
-		return lookDue(t, w, lookBackoff), true
+		return checkDue(t, w, checkBackoff), true
 	}
 	return s.mayAgain(t, journal.ActionUpdateLoadBalancer, w)
 }

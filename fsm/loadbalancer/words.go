@@ -21,14 +21,14 @@ var Words = words.Component{
 	Rows: append(rows(journal.KindLoadBalancer, seen), rows(journal.KindLoadBalancerList, seenList)...),
 }
 
-// writtenAgain is the end of the reason with which EKCO writes all load balancers again.
-const writtenAgain = "everything is written again"
+// rewriteReason is the end of the reason with which EKCO writes all load balancers again.
+const rewriteReason = "everything is written again"
 
 // primariesIn returns the rollout target of an update, or "" for an action that only checks a load balancer. It
 // distinguishes them by the reason, because events of earlier versions have no other difference.
 func primariesIn(p *journal.ActionRequested) string {
 	input, err := journal.InputOf[journal.LoadBalancerInput](*p)
-	if target := primariesAre(input.Primaries); err == nil && (strings.Contains(p.Reason, target) || strings.HasSuffix(p.Reason, writtenAgain)) {
+	if target := primariesAre(input.Primaries); err == nil && (strings.Contains(p.Reason, target) || strings.HasSuffix(p.Reason, rewriteReason)) {
 		return target
 	}
 	return ""

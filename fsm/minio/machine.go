@@ -39,7 +39,7 @@ func (machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) er
 		return fmt.Errorf("read the facts of %s: %w", t.Name, err)
 	}
 	of(t).MinioFacts = now
-	of(t).served(e.Seq)
+	of(t).updateSwitched(e.Seq)
 	of(t).updateLacking(e)
 	return nil
 }
@@ -69,8 +69,8 @@ func (machine) Needs(t *fsm.Thing, needs *fsm.Needs) {
 	}
 }
 
-// changing has the step that makes the change, by kind of action.
-var changing = map[journal.ActionKind]string{
+// changeSteps has the step that makes the change, by kind of action.
+var changeSteps = map[journal.ActionKind]string{
 	journal.ActionScaleMinio:  journal.StepScaleMinio,
 	journal.ActionRepairMinio: journal.StepPointMinio,
 	journal.ActionMoveMinio:   journal.StepDeleteMinioPod,
@@ -80,15 +80,15 @@ var changing = map[journal.ActionKind]string{
 
 // Ended implements [fsm.Machine]. It stores the result of the action's change, even if the action then failed.
 func (machine) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *journal.ActionEnded) bool {
-	m, step := of(t), rec.Steps[changing[rec.Kind]]
+	m, step := of(t), rec.Steps[changeSteps[rec.Kind]]
 	if m.Made == nil {
 		m.Made = map[journal.ActionKind]bool{}
 	}
 	m.Made[rec.Kind] = step.Done() && !rec.Request.DryRun // a dry run reports its steps as done, too
 	if rec.Kind == journal.ActionMigrateMinio && !rec.Request.DryRun {
-		m.migrated(rec, left{rec.ID, t.FactsSeq})
+		m.storeMigration(rec, endedAction{rec.ID, t.FactsSeq})
 		if s.Clock.Wrong() || rec.RequestedAt.Before(s.Clock.JumpedAt) {
-			m.notOurs() // EKCO does not know the time of the copies by MinIO's clock
+			m.clearOurs() // EKCO does not know the time of the copies by MinIO's clock
 		}
 	}
 	if rec.Kind != journal.ActionScaleMinio {
@@ -118,7 +118,7 @@ func (machine) Goal(t *fsm.Thing, at journal.State, w *fsm.World) journal.State 
 		return at
 	case of(t).Service == journal.MinioServiceHA:
 		return HA
-	case underWay(t, w):
+	case hasBegunMigration(t, w):
 		return Migrating
 	}
 	return Single
@@ -177,7 +177,7 @@ func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 
 // Disputed implements [fsm.Machine].
 func (machine) Disputed(t *fsm.Thing, change *journal.Change) (what, advice string) {
-	if strings.HasPrefix(change.Key, placeOf) {
+	if strings.HasPrefix(change.Key, placeKeyPrefix) {
 		return disputedMove(t, change)
 	}
 	return fmt.Sprintf("another program keeps changing %s back to %s, and EKCO set it to %s again", change.Field, change.From, change.To), "find out which program changes it"

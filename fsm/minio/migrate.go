@@ -15,8 +15,8 @@ func migrating(t *fsm.Thing, w *fsm.World) bool {
 	return len(open(t, w, journal.ActionMigrateMinio)) > 0
 }
 
-// underWay reports whether an open migration has begun, and is not a dry run.
-func underWay(t *fsm.Thing, w *fsm.World) bool {
+// hasBegunMigration reports whether an open migration has begun, and is not a dry run.
+func hasBegunMigration(t *fsm.Thing, w *fsm.World) bool {
 	for _, rec := range open(t, w, journal.ActionMigrateMinio) {
 		if len(rec.Steps) > 0 && !rec.Request.DryRun {
 			return true
@@ -36,7 +36,7 @@ func wantMigrate(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if ready < journal.MinioReadyNodes || !m.migrates() || len(w.Open(t)) > 0 {
 		return
 	}
-	if pod, _ := m.moves(w, ready); pod.UID != "" {
+	if pod, _ := m.replicaToMove(w, ready); pod.UID != "" {
 		return // move replicas first, while their volumes are empty
 	}
 	if slices.ContainsFunc(m.Pods, func(pod journal.MinioPod) bool { return lost(w, pod.Node) }) {
@@ -67,49 +67,49 @@ func requestMigrate(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	}
 }
 
-// served updates the data about earlier migrations when the Service's selector was observed. Once the highly available
-// MinIO has served clients, its data is no longer only copies. Once the Service does not select it, EKCO does not know
-// which client makes the next switch.
-func (m *MinIO) served(seq uint64) {
+// updateSwitched updates the data about earlier migrations when the Service's selector was observed. Once the highly
+// available MinIO has served clients, its data is no longer only copies. Once the Service does not select it, EKCO does
+// not know which client makes the next switch.
+func (m *MinIO) updateSwitched(seq uint64) {
 	if m.Service == journal.MinioServiceHA {
 		if !m.Ours.IsZero() {
 			m.Past.Forgot[0] = seq
 		}
-		m.notOurs()
+		m.clearOurs()
 		return
 	}
 	if m.Switched {
 		m.Past.Forgot[1], m.Source = seq, ""
 	}
-	m.notSwitched()
+	m.clearSwitched()
 	if m.Service != journal.MinioServiceDisabled && m.Taken != "" {
 		m.Past.Forgot[2] = seq
 		m.Taken = ""
 	}
 }
 
-// notSwitched clears the fields which say that EKCO switched the Service.
-func (m *MinIO) notSwitched() {
+// clearSwitched clears the fields which say that EKCO switched the Service.
+func (m *MinIO) clearSwitched() {
 	m.Switched, m.Unread, m.From, m.Version, m.Fingerprint, m.Target = false, false, "", "", "", ""
 }
 
-// notOurs clears the fields which say that the highly available MinIO has only copies.
-func (m *MinIO) notOurs() {
+// clearOurs clears the fields which say that the highly available MinIO has only copies.
+func (m *MinIO) clearOurs() {
 	if !m.Ours.IsZero() {
 		m.Ours, m.Source = time.Time{}, ""
 	}
 }
 
-// migrated stores what a migration did, even if it did not finish. by is the migration.
-func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
+// storeMigration stores what a migration did, even if it did not finish. by is the migration.
+func (m *MinIO) storeMigration(rec *journal.ActionRecord, by endedAction) {
 	var cut journal.MinioCutOver
 	step := rec.Steps[journal.StepCutOverMinio]
 	known := len(step.Outputs) == 0 || json.Unmarshal(step.Outputs, &cut) == nil
 	switch {
 	case step.Done():
 		// Another client may have switched the Service back since. A later switch is then not by EKCO.
-		m.notSwitched()
-		m.notOurs()
+		m.clearSwitched()
+		m.clearOurs()
 		if m.Service == journal.MinioServiceHA {
 			prepared := preparedOf(rec)
 			m.Switched, m.Unread, m.From, m.Version = true, cut.Unread || !known, deploymentOf(rec), cut.Version
@@ -119,9 +119,9 @@ func (m *MinIO) migrated(rec *journal.ActionRecord, by left) {
 			m.Taken, m.Past.Switched = deploymentOf(rec), by
 		}
 	case cut.Shrunk != "" || cut.Lost.Count > 0 || cut.Touched || cut.Disabled || !known:
-		m.notOurs() // standalone MinIO may have lost data since, or clients may have written to the highly available MinIO
+		m.clearOurs() // standalone MinIO may have lost data since, or clients may have written to the highly available MinIO
 	case m.Service != journal.MinioServiceHA:
-		m.copied(rec, by)
+		m.storeCopied(rec, by)
 	}
 }
 
@@ -134,11 +134,11 @@ func deploymentOf(rec *journal.ActionRecord) string {
 	return plan.Deployment
 }
 
-// copied stores until when all data on the highly available MinIO is a copy, and of which store. This also holds if it
-// had other data before, because a person must have overridden a hold that lists that data.
-func (m *MinIO) copied(rec *journal.ActionRecord, by left) {
+// storeCopied stores until when all data on the highly available MinIO is a copy, and of which store. This also holds
+// if it had other data before, because a person must have overridden a hold that lists that data.
+func (m *MinIO) storeCopied(rec *journal.ActionRecord, by endedAction) {
 	if source := preparedOf(rec).Source; source != "" {
-		m.Ours, m.Source, m.Past.Copied = copying(rec), source, by
+		m.Ours, m.Source, m.Past.Copied = lastCopiedAt(rec), source, by
 	}
 }
 
@@ -152,12 +152,12 @@ func preparedOf(rec *journal.ActionRecord) (prepared journal.MinioPrepared) {
 	return prepared
 }
 
-// clocksDiffer is how far MinIO's clock, by which the times of objects are, may be behind EKCO's clock.
-const clocksDiffer = 2 * time.Minute
+// maxClockDifference is how far MinIO's clock, by which the times of objects are, may be behind EKCO's clock.
+const maxClockDifference = 2 * time.Minute
 
-// copying returns the last time at which EKCO certainly copied data, minus clocksDiffer so that it is not later by
-// MinIO's clock. Later, while EKCO did not run, the highly available MinIO may have served clients.
-func copying(rec *journal.ActionRecord) (last time.Time) {
+// lastCopiedAt returns the last time at which EKCO certainly copied data, minus maxClockDifference so that it is not
+// later by MinIO's clock. Later, while EKCO did not run, the highly available MinIO may have served clients.
+func lastCopiedAt(rec *journal.ActionRecord) (last time.Time) {
 	for _, id := range []string{journal.StepPrepareMinio, journal.StepCopyMinio, journal.StepCatchUpMinio, journal.StepCutOverMinio} {
 		for _, at := range []time.Time{rec.Steps[id].StartedAt, rec.Steps[id].DoneAt} {
 			if at.After(last) {
@@ -168,7 +168,7 @@ func copying(rec *journal.ActionRecord) (last time.Time) {
 	if last.IsZero() {
 		return last
 	}
-	return last.Add(-clocksDiffer)
+	return last.Add(-maxClockDifference)
 }
 
 // obsoleteMigrate returns why a migration that has not begun is no longer needed, or "".

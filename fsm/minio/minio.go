@@ -87,15 +87,15 @@ type MinIO struct {
 type past struct {
 	// Copied is the migration that set Ours and Source. Switched is the migration that set Taken and the fields about
 	// the switch.
-	Copied   left `json:"copied,omitzero"`
-	Switched left `json:"switched,omitzero"`
+	Copied   endedAction `json:"copied,omitzero"`
+	Switched endedAction `json:"switched,omitzero"`
 	// Forgot has the last events that cleared Ours, Switched and Taken: the Service selected the highly available
 	// MinIO, did not select it, and selected other pods.
 	Forgot [3]uint64 `json:"forgot,omitzero"`
 }
 
-// left is an action that has ended. Facts is the event that had MinIO's last facts when the action ended.
-type left struct {
+// endedAction is an action that has ended. Facts is the event that had MinIO's last facts when the action ended.
+type endedAction struct {
 	Action string `json:"action"`
 	Facts  uint64 `json:"facts"`
 }

@@ -46,7 +46,7 @@ func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if ready == 0 || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return rec.Stalled == nil }) {
 		return
 	}
-	pod, due := m.moves(w, ready)
+	pod, due := m.replicaToMove(w, ready)
 	if pod.UID == "" || slices.ContainsFunc(others, func(rec *journal.ActionRecord) bool { return moved(rec).UID == pod.UID }) {
 		return
 	}
@@ -58,18 +58,18 @@ func wantMove(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 		due = at
 	}
 	want(fsm.Want{Kind: journal.ActionMoveMinio, Due: due, Rank: t.Since, Change: &journal.Change{
-		Key: placeOf + pod.Name, Field: "the place of " + pod.Name, From: cmp.Or(pod.Node, "no node"), To: "another",
+		Key: placeKeyPrefix + pod.Name, Field: "the place of " + pod.Name, From: cmp.Or(pod.Node, "no node"), To: "another",
 	}})
 }
 
 // nodes is the name of the machine of nodes.
 const nodes = "node"
 
-// placeOf is the first part of the keys of changes that move a replica.
-const placeOf = "place of "
+// placeKeyPrefix is the first part of the keys of changes that move a replica.
+const placeKeyPrefix = "place of "
 
-// moves returns the replica to move, and when the move is due. The pod has no UID if no replica must move.
-func (m *MinIO) moves(w *fsm.World, ready int) (pod journal.MinioPod, due time.Time) {
+// replicaToMove returns the replica to move, and when the move is due. The pod has no UID if no replica must move.
+func (m *MinIO) replicaToMove(w *fsm.World, ready int) (pod journal.MinioPod, due time.Time) {
 	for _, pod := range m.Pods {
 		if pod.Node != "" && pod.State != journal.MinioPodRuns && gone(w, pod.Node) {
 			return pod, time.Time{}
@@ -106,19 +106,19 @@ func lost(w *fsm.World, name string) bool {
 func requestMove(t *fsm.Thing, w *fsm.World) journal.ActionRequested {
 	m := of(t)
 	_, ready := w.Count(nodes)
-	pod, _ := m.moves(w, ready)
+	pod, _ := m.replicaToMove(w, ready)
 	reason := fmt.Sprintf("replica %s has waited for its volume for %s, and no node has it", pod.Name, words.Span(volumeWait(w.PolicyOf(Machine))))
 	switch {
 	case pod.State == journal.MinioPodRuns:
-		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.on(pod.Node), pod.Node)
+		reason = fmt.Sprintf("%d replicas on %d ready nodes are not spread evenly, and %s is one of %d on %s", len(m.Pods), ready, pod.Name, m.replicasOn(pod.Node), pod.Node)
 	case pod.Node != "":
 		reason = fmt.Sprintf("node %s of replica %s is gone", pod.Node, pod.Name)
 	}
 	return journal.ActionRequested{Reason: reason, Input: journal.MinioMove{Pod: pod}}
 }
 
-// on returns the number of replicas on the node.
-func (m *MinIO) on(node string) (n int) {
+// replicasOn returns the number of replicas on the node.
+func (m *MinIO) replicasOn(node string) (n int) {
 	for _, pod := range m.Pods {
 		if pod.Node == node {
 			n++

@@ -45,8 +45,8 @@ type Input struct {
 	MaintainRook *bool `json:"maintain_rook_storage_nodes,omitempty"`
 }
 
-// guarded returns the policy with the minimums of ready nodes from the request.
-func (r Request) guarded(p Policy) Policy {
+// withMinimums returns the policy with the minimums of ready nodes from the request.
+func (r Request) withMinimums(p Policy) Policy {
 	if r.MinReadyPrimaries != nil {
 		p.MinReadyPrimaries = *r.MinReadyPrimaries
 	}
@@ -154,8 +154,8 @@ func openPurge(s *fsm.State, nodeUID string) *journal.ActionRecord {
 // admitNew answers a request to purge a node that has no open purge.
 func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 	role := n.Facts.Role
-	if others, least := countsOf(w.State).readyWithout(n), request.guarded(*policyOf(w)).minReady(role); n.mayBeReady() && others < least && !request.Force {
-		return refuse(n, request, RuleReadyMinimums, guardReason(n, others, least))
+	if others, least := countsOf(w.State).readyWithout(n), request.withMinimums(*policyOf(w)).minReady(role); n.mayBeReady() && others < least && !request.Force {
+		return refuse(n, request, RuleReadyMinimums, minimumReason(n, others, least))
 	}
 	id := w.ActionID(w.Kind(request.Kind), n.Subject)
 	reason := request.Reason
@@ -177,7 +177,7 @@ func admitNew(w *fsm.World, n *Node, request Request) (fsm.Admission, error) {
 	return fsm.Admission{Action: id, Events: append(events, w.Warned(n.Subject, id, request.Actor, request.Warned)...)}, nil
 }
 
-func guardReason(n *Node, others, least int) string {
+func minimumReason(n *Node, others, least int) string {
 	role := n.Facts.Role
 	if n.Ready() {
 		return fmt.Sprintf("the node is one of %d ready %s nodes, and at least %d must remain; make it unready first, add another node, or use --force",

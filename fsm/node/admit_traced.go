@@ -21,12 +21,12 @@ type Traces struct {
 // admitTraced answers a request to purge a name for which EKCO knows no node, or only purged nodes. If the search found
 // traces, it admits the purge of a new node in state Gone, whose role is unknown.
 func admitTraced(s *fsm.State, p fsm.Policy, now time.Time, request Request) (fsm.Admission, error) {
-	if known := alias(s, request.Node); known != nil {
+	if known := otherNodeFor(s, request.Node); known != nil {
 		return fsm.Admission{}, &UnknownNodeError{Name: request.Node, Alias: known.Name, Near: []string{known.Name}}
 	}
 	traces := request.Traces
 	if traces == nil || len(traces.Found) == 0 {
-		return fsm.Admission{}, untraced(s, request)
+		return fsm.Admission{}, errorWithoutTraces(s, request)
 	}
 	n := of(s.New(Machine, journal.NodeSubject(request.Node, journal.TracedUID(request.Node)), Gone, now))
 	n.GoneAt, n.GoneReason = now, neverSeen
@@ -73,7 +73,7 @@ func isFullyPurged(s *fsm.State, n *Node) bool { return n.State == Purged && !s.
 // admitPurged answers a request to purge a name whose node n is already purged. If a search found traces nevertheless,
 // it admits the purge of a node that EKCO never saw.
 func admitPurged(s *fsm.State, p fsm.Policy, now time.Time, n *Node, request Request) (fsm.Admission, error) {
-	if request.Traces != nil && len(request.Traces.Found) > 0 && alias(s, request.Node) == nil {
+	if request.Traces != nil && len(request.Traces.Found) > 0 && otherNodeFor(s, request.Node) == nil {
 		admission, err := admitTraced(s, p, now, request)
 		if err == nil {
 			admission.Message = fmt.Sprintf("node %s (%s) was purged at %s, and EKCO has seen no other node with this name; what is left of it: %s",
@@ -100,16 +100,17 @@ func (t Traces) notFound() string {
 	return text
 }
 
-// alias returns another known node to which the name may belong, or nil. Its name or hostname is the same if dots are
-// replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores purged nodes.
-func alias(s *fsm.State, name string) *Node {
+// otherNodeFor returns another known node to which the name may belong, or nil. Its name or hostname is the same if
+// dots are replaced by dashes, as Rook does. Traces of the name may then be the traces of that node. alias ignores
+// purged nodes.
+func otherNodeFor(s *fsm.State, name string) *Node {
 	for _, uid := range sortedKeys(s.Things) {
 		n := Of(s, uid)
 		if n == nil || n.Name == name || n.State == Purged || n.purged() {
 			continue
 		}
 		for _, own := range []string{n.Name, n.Facts.Hostname} {
-			if own != "" && dashed(own) == dashed(name) {
+			if own != "" && withDashes(own) == withDashes(name) {
 				return n
 			}
 		}
@@ -117,10 +118,10 @@ func alias(s *fsm.State, name string) *Node {
 	return nil
 }
 
-func dashed(name string) string { return strings.ReplaceAll(name, ".", "-") }
+func withDashes(name string) string { return strings.ReplaceAll(name, ".", "-") }
 
-// untraced returns the error for an unknown name of which a search found no traces.
-func untraced(s *fsm.State, request Request) error {
+// errorWithoutTraces returns the error for an unknown name of which a search found no traces.
+func errorWithoutTraces(s *fsm.State, request Request) error {
 	unknown := unknownNode(s, request.Node)
 	if request.Traces != nil {
 		unknown.Places, unknown.Doubts = request.Traces.Places, request.Traces.Doubts

@@ -98,7 +98,7 @@ func (n *Node) hasPodsToFree() bool {
 	return false
 }
 
-func tellLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
+func reportLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
 	n := of(t)
 	telling := fsm.Telling{Reason: "the node has the taint " + journal.TaintUnreachable, Since: n.UnreachableSince, Cause: n.FactsSeq}
 	if telling.Since.After(now) {
@@ -110,7 +110,7 @@ func tellLost(t *fsm.Thing, _ journal.State, now time.Time) fsm.Telling {
 	return telling
 }
 
-func tellReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func reportReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	if last := n.lastPurge(); from == Purging && last != nil && last.Outcome == journal.OutcomeCancelled {
 		return fsm.Telling{Reason: last.Action + " was cancelled, and the node is reachable", Cause: last.Seq}
@@ -118,18 +118,18 @@ func tellReturned(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	return fsm.Telling{Reason: "the node no longer has the taint " + journal.TaintUnreachable, Cause: n.FactsSeq}
 }
 
-// tellOpen returns a function for [fsm.Transition.Tells] with this reason and without a cause, for a transition that
+// reportOpen returns a function for [fsm.Transition.Tells] with this reason and without a cause, for a transition that
 // open actions cause and not a single event.
-func tellOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
+func reportOpen(reason string) func(*fsm.Thing, journal.State, time.Time) fsm.Telling {
 	return func(*fsm.Thing, journal.State, time.Time) fsm.Telling { return fsm.Telling{Reason: reason} }
 }
 
-func tellPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportPurged(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	return fsm.Telling{Reason: fmt.Sprintf("%s is %s", n.lastPurge().Action, n.lastPurge().Outcome), Cause: n.lastPurge().Seq}
 }
 
-func tellStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
+func reportStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	telling := fsm.Telling{Reason: stopReason(n, from), Since: n.UnreachableSince}
 	if from == Purging && n.lastPurge() != nil {
@@ -138,7 +138,7 @@ func tellStopped(t *fsm.Thing, from journal.State, _ time.Time) fsm.Telling {
 	return telling
 }
 
-func tellGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+func reportGone(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 	n := of(t)
 	return fsm.Telling{Reason: goneReason(n), Cause: n.GoneSeq}
 }

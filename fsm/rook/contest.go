@@ -16,20 +16,20 @@ func withHosts(about string, w *fsm.World) string {
 	if ceph == nil {
 		return about
 	}
-	return about + sinceHosts + strconv.FormatUint(of(ceph).Crush, 10)
+	return about + hostsSeparator + strconv.FormatUint(of(ceph).Crush, 10)
 }
 
-// sinceHosts separates the key of a change and the number that [withHosts] adds.
-const sinceHosts = "@"
+// hostsSeparator separates the key of a change and the number that [withHosts] adds.
+const hostsSeparator = "@"
 
 // forgetContests deletes the contests of changes that were made with other hosts in the CRUSH map than this action.
 func forgetContests(t *fsm.Thing, rec *journal.ActionRecord) {
 	if rec.Request.Change == nil {
 		return
 	}
-	_, hosts, among := strings.Cut(rec.Request.Change.Key, sinceHosts)
+	_, hosts, among := strings.Cut(rec.Request.Change.Key, hostsSeparator)
 	maps.DeleteFunc(t.Contests, func(key string, _ *fsm.Contest) bool {
-		_, others, is := strings.Cut(key, sinceHosts)
+		_, others, is := strings.Cut(key, hostsSeparator)
 		return among && is && others != hosts
 	})
 }

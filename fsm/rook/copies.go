@@ -34,7 +34,7 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	change.Names = namesAt(now.Names, change.Numbers)
 	why := fmt.Sprintf("min_ceph_pool_replication is %d", p.MinCopies)
 	if target > p.MinCopies {
-		why = running(count)
+		why = upHostsText(count)
 	}
 	if next := highest(change); next > p.MinCopies {
 		change.Hosts = next
@@ -85,8 +85,8 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 		return ""
 	case node != "" && !onlyLowersMinSize(change):
 		return "node " + node + " is being purged"
-	case lacksHosts(change, w) != "":
-		return lacksHosts(change, w)
+	case lackingHostsReason(change, w) != "":
+		return lackingHostsReason(change, w)
 	case !journal.HasRookPools(of):
 		return ""
 	case !p.has(of):
@@ -104,16 +104,16 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 	return ""
 }
 
-// lacksHosts returns the message that there are fewer hosts than the change needs, or "".
-func lacksHosts(change journal.RookChange, w *fsm.World) string {
+// lackingHostsReason returns the message that there are fewer hosts than the change needs, or "".
+func lackingHostsReason(change journal.RookChange, w *fsm.World) string {
 	if count, known := hosts(w); known && count < change.Hosts {
-		return fmt.Sprintf("%s, but it needs %d", running(count), change.Hosts)
+		return fmt.Sprintf("%s, but it needs %d", upHostsText(count), change.Hosts)
 	}
 	return ""
 }
 
-// running returns a text that says how many hosts have OSDs that are up and in.
-func running(hosts int) string {
+// upHostsText returns a text that says how many hosts have OSDs that are up and in.
+func upHostsText(hosts int) string {
 	if hosts == 1 {
 		return "1 host has OSDs that are up and in"
 	}

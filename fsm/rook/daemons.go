@@ -31,7 +31,7 @@ func wishDaemons(t *fsm.Thing, w *fsm.World) (wish, bool) {
 	}
 	return wish{
 		kind: journal.ActionAddCephDaemons, change: change,
-		why:   fmt.Sprintf("%s, so it should have %s, and has %s", running(count), change.To(), change.From()),
+		why:   fmt.Sprintf("%s, so it should have %s, and has %s", upHostsText(count), change.To(), change.From()),
 		field: "the monitors and managers of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), seen: seen,
 	}, true
 }

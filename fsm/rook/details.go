@@ -29,7 +29,7 @@ func cephDetails(facts journal.RookFacts, w *fsm.World) []string {
 	if reported == nil {
 		return lines
 	}
-	if idle := without(reported.Occupied, facts.Hosts); len(idle) > 0 {
+	if idle := namesWithout(reported.Occupied, facts.Hosts); len(idle) > 0 {
 		lines = append(lines, "hosts whose OSDs are all down or out: "+listNames(idle))
 	}
 	if reported.Version != "" {
@@ -54,7 +54,7 @@ func clusterDetails(facts journal.RookFacts, w *fsm.World) (lines []string) {
 	if facts.Storage == nil {
 		return lines
 	}
-	lines = append(lines, stored(facts.Storage))
+	lines = append(lines, storageText(facts.Storage))
 	if without := withoutOSD(facts.Storage, w); len(without) > 0 {
 		lines = append(lines, "listed, but without an OSD: "+listNames(without)+" (Rook needs a free disk there, and some minutes)")
 	}
@@ -111,15 +111,15 @@ func numberTarget(t *fsm.Thing, place string, w *fsm.World) int {
 	if fewer, is := wishFewerAt(t, place, w); is {
 		return fewer.change.Numbers[place].To
 	}
-	if leftAlone(t, place, w) {
+	if isLeftUnchanged(t, place, w) {
 		return now
 	}
 	return max(now, target)
 }
 
-// leftAlone reports whether EKCO does not change a number because Ceph has more copies of one of its pools than EKCO
-// would set.
-func leftAlone(t *fsm.Thing, place string, w *fsm.World) bool {
+// isLeftUnchanged reports whether EKCO does not change a number because Ceph has more copies of one of its pools than
+// EKCO would set.
+func isLeftUnchanged(t *fsm.Thing, place string, w *fsm.World) bool {
 	reported, _ := cephFacts(w)
 	now := of(t).Now()
 	target, known := wanted(t, place, w)
@@ -201,7 +201,7 @@ func poolTarget(pool journal.CephPool, facts journal.RookFacts, w *fsm.World) (t
 		for _, place := range placesOf(of(t).Now().Numbers) {
 			switch {
 			case !of(t).Now().Names.Make(t.Subject, place, pool.Name):
-			case leftAlone(t, place, w):
+			case isLeftUnchanged(t, place, w):
 				return pool.Size, true
 			default:
 				return numberTarget(t, place, w), true
@@ -222,8 +222,8 @@ func healthValue(health string) float64 {
 	return 2
 }
 
-// without returns the names that are not among the others.
-func without(names, others []string) []string {
+// namesWithout returns the names that are not among the others.
+func namesWithout(names, others []string) []string {
 	known := map[string]bool{}
 	for _, name := range others {
 		known[name] = true

@@ -42,15 +42,16 @@ func (m machine) Observed(t *fsm.Thing, e journal.Event, facts json.RawMessage) 
 	if err := m.Objects.Observed(t, e, facts); err != nil {
 		return err
 	}
-	r.leave(before, e)
+	r.updateLeft(before, e)
 	r.recordNumbers(e)
 	return nil
 }
 
-// leave updates Left and Crush after new facts. before are the hosts in the CRUSH map according to the facts before.
-func (r *Resource) leave(before []string, e journal.Event) {
+// updateLeft updates Left and Crush after new facts. before are the hosts in the CRUSH map according to the facts
+// before.
+func (r *Resource) updateLeft(before []string, e journal.Event) {
 	now := crushHosts(r.Facts)
-	if len(without(now, before)) > 0 || len(without(before, now)) > 0 {
+	if len(namesWithout(now, before)) > 0 || len(namesWithout(before, now)) > 0 {
 		r.Crush = e.Seq
 	}
 	r.Left = slices.DeleteFunc(r.Left, func(l leftHost) bool { return slices.Contains(now, l.Host) })
@@ -94,8 +95,8 @@ func (machine) Opened(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord) {
 	}
 }
 
-// notLowered removes the numbers of an action from Partly, if the action did not lower them.
-func (r *Resource) notLowered(rec *journal.ActionRecord) {
+// removeFromPartly removes the numbers of an action from Partly, if the action did not lower them.
+func (r *Resource) removeFromPartly(rec *journal.ActionRecord) {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
 	if err == nil && change.Partly && !r.Made[rec.Kind] {
 		maps.DeleteFunc(r.Partly, func(place string, _ heldNumber) bool { _, is := change.Numbers[place]; return is })
@@ -159,7 +160,7 @@ func wishFewerAt(t *fsm.Thing, place string, w *fsm.World) (wish, bool) {
 	change.Names = namesAt(of(t).Now().Names, change.Numbers)
 	return wish{
 		kind: journal.ActionLowerCopies, change: change, due: since.Add(lowerDelay), awaited: back,
-		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it should have %s, and has %s", hostsGone(gone), words.Count(hosts, "host"), change.To(), change.From()),
+		why:   fmt.Sprintf("%s gone for good, and the CRUSH map has %s left, so it should have %s, and has %s", goneText(gone), words.Count(hosts, "host"), change.To(), change.From()),
 		field: "the copies of " + t.Kind + " " + t.Name, from: change.From(), to: change.To(), about: withHosts(place, w),
 	}, true
 }
@@ -266,7 +267,7 @@ func crushHosts(facts journal.RookFacts) []string {
 	return facts.Ceph.Crush
 }
 
-func hostsGone(names []string) string {
+func goneText(names []string) string {
 	if len(names) == 1 {
 		return "host " + names[0] + " is"
 	}

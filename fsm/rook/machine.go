@@ -41,7 +41,7 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 	if r.Set.Generation < before.Generation {
 		r.Set = before
 	}
-	r.notLowered(rec)
+	r.removeFromPartly(rec)
 	return true
 }
 
@@ -131,14 +131,14 @@ func (machine) Request(t *fsm.Thing, kind *fsm.ActionKind, w *fsm.World) (journa
 	return journal.ActionRequested{}, t.FactsSeq
 }
 
-// begun reports whether the action has begun and has not stalled.
-func begun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.Stalled == nil }
+// hasBegun reports whether the action has begun and has not stalled.
+func hasBegun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.Stalled == nil }
 
 // Obsolete implements [fsm.Machine]. An action that has begun and has not stalled is not obsolete, because its own
 // effect must not end it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
-	if err != nil || !observed(t) || begun(rec) {
+	if err != nil || !observed(t) || hasBegun(rec) {
 		return ""
 	}
 	switch now := of(t).Now(); {
@@ -157,7 +157,7 @@ func (machine) Outdated(t *fsm.Thing, rec *journal.ActionRecord, w *fsm.World) s
 		return ""
 	}
 	switch {
-	case begun(rec):
+	case hasBegun(rec):
 		return purgedSince(change, w)
 	case !manages(w):
 		return "EKCO has no CephCluster to manage any more: it is gone, is being deleted, or uses an external Ceph"

@@ -46,7 +46,7 @@ func wishPool(pool string, change journal.RookChange, t *fsm.Thing, w *fsm.World
 	}
 	asked := wish{
 		kind: journal.ActionSetCephPools, change: change,
-		why:   fmt.Sprintf("%s, so it should have %s, and has %s", running(len(of(t).Now().Hosts)), change.To(), change.From()),
+		why:   fmt.Sprintf("%s, so it should have %s, and has %s", upHostsText(len(of(t).Now().Hosts)), change.To(), change.From()),
 		field: "the numbers of Ceph's pool " + pool, from: change.From(), to: change.To(), about: withHosts(about, w),
 	}
 	if gone := of(t).Left; lowersCopies(change) && len(gone) > 0 {

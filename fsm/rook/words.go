@@ -42,7 +42,7 @@ func seen(facts journal.RookFacts) string {
 		asked = append(asked, fmt.Sprintf("%s %d", journal.RookNumberName(place), facts.Numbers[place]))
 	}
 	if facts.Storage != nil {
-		asked = append(asked, stored(facts.Storage))
+		asked = append(asked, storageText(facts.Storage))
 	}
 	if facts.Version != "" {
 		asked = append(asked, "Rook "+facts.Version)
@@ -56,8 +56,8 @@ func seen(facts journal.RookFacts) string {
 	return "asks Rook for " + strings.Join(asked, ", ")
 }
 
-// stored returns a text that says which nodes Ceph may use.
-func stored(storage *journal.RookStorage) string {
+// storageText returns a text that says which nodes Ceph may use.
+func storageText(storage *journal.RookStorage) string {
 	switch {
 	case storage.AllNodes:
 		return "storage on all nodes"

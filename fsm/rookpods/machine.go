@@ -21,8 +21,8 @@ func kinds() []fsm.ActionKind {
 	return []fsm.ActionKind{
 		kind(journal.ActionSetCSIResources, RuleCSIVersion),
 		// These actions restart Ceph's daemons, so no other action may change the storage at the same time.
-		onStorage(kind(journal.ActionSpreadMDS)),
-		onStorage(kind(journal.ActionSetPriorityClass)),
+		withStorageLock(kind(journal.ActionSpreadMDS)),
+		withStorageLock(kind(journal.ActionSetPriorityClass)),
 	}
 }
 
@@ -34,7 +34,7 @@ func kind(name journal.ActionKind, rules ...string) fsm.ActionKind {
 	}
 }
 
-func onStorage(kind fsm.ActionKind) fsm.ActionKind {
+func withStorageLock(kind fsm.ActionKind) fsm.ActionKind {
 	kind.Domains = []string{journal.DomainStorage}
 	return kind
 }
@@ -159,7 +159,7 @@ func (machine) Details(t *fsm.Thing, _ *fsm.World) []string {
 	case journal.ActionSetCSIResources:
 		return detailsOfCSI(facts)
 	case journal.ActionSpreadMDS:
-		return []string{running(facts)}
+		return []string{mdsText(facts)}
 	}
 	if facts.Priority == "" {
 		return []string{"no priority class"}
@@ -177,8 +177,8 @@ func detailsOfCSI(facts journal.RookPodsFacts) []string {
 	return nil
 }
 
-// running returns a text that says where the MDS run, and whether they have the placement for a single node.
-func running(facts journal.RookPodsFacts) string {
+// mdsText returns a text that says where the MDS run, and whether they have the placement for a single node.
+func mdsText(facts journal.RookPodsFacts) string {
 	where := "no MDS runs"
 	if len(facts.Hosts) > 0 {
 		where = "MDS run on " + strings.Join(facts.Hosts, ", ")

@@ -40,7 +40,7 @@ func seenConfig(facts journal.RookPodsFacts) string {
 	return "is correct for Rook " + facts.Version
 }
 
-func seenMDS(facts journal.RookPodsFacts) string { return "is observed: " + running(facts) }
+func seenMDS(facts journal.RookPodsFacts) string { return "is observed: " + mdsText(facts) }
 
 func seenWorkload(facts journal.RookPodsFacts) string {
 	if facts.Priority == "" {

@@ -70,7 +70,7 @@ func begin(ctx context.Context, path string, options Options, clusterUID string,
 	if err != nil {
 		return found, fmt.Errorf("%w: %w", journal.ErrUnwritable, err)
 	}
-	forget(path, found.File)
+	removeOldAsideFiles(path, found.File)
 	return found, nil
 }
 
@@ -79,7 +79,7 @@ func foreignFile(ctx context.Context, path string, options Options, clusterUID s
 	if _, err := files.Regular(path); err != nil {
 		return found, "", fmt.Errorf("%s: %w", path, err)
 	}
-	report, problem := rescue.Inspect(ctx, path, options.reading())
+	report, problem := rescue.Inspect(ctx, path, options.rescueOptions())
 	switch err := around.Judge(path, options.OwnPath, problem); {
 	case errors.Is(err, journal.ErrNotAJournal):
 		found.Problem = "it has nothing of a journal"
@@ -92,15 +92,15 @@ func foreignFile(ctx context.Context, path string, options Options, clusterUID s
 	case report.ClusterUID == "" || clusterUID == "" || report.ClusterUID == clusterUID:
 		return found, "", fmt.Errorf("%s is journal %s of cluster %q, and this is cluster %q: EKCO leaves it unchanged", path, report.JournalID, report.ClusterUID, clusterUID)
 	}
-	stat, err := statOf(ctx, path)
+	stat, err := readStat(ctx, path)
 	return journal.JournalReplaced{
 		Problem:   fmt.Sprintf("it is of cluster %s, and this is cluster %s", report.ClusterUID, clusterUID),
 		JournalID: report.JournalID, ClusterUID: report.ClusterUID, LastSeq: report.LastSeq, LastTime: stat.LastTime,
-	}, foreignSuffix + inName(report.ClusterUID) + "-", err
+	}, foreignSuffix + nameSafe(report.ClusterUID) + "-", err
 }
 
-// statOf returns the [journal.Stat] of a verified file.
-func statOf(ctx context.Context, path string) (journal.Stat, error) {
+// readStat returns the [journal.Stat] of a verified file.
+func readStat(ctx context.Context, path string) (journal.Stat, error) {
 	store, err := start(path, Options{ReadOnly: true}, nil)
 	if err != nil {
 		return journal.Stat{}, err
@@ -109,8 +109,8 @@ func statOf(ctx context.Context, path string) (journal.Stat, error) {
 	return stat, errors.Join(err, store.Close())
 }
 
-// inName returns the UID with all characters replaced that a file's name should not have. Kubernetes' UIDs have none.
-func inName(uid string) string {
+// nameSafe returns the UID with all characters replaced that a file's name should not have. Kubernetes' UIDs have none.
+func nameSafe(uid string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
 			return r
@@ -119,18 +119,18 @@ func inName(uid string) string {
 	}, uid[:min(len(uid), 64)])
 }
 
-// asideNames matches the suffixes of files that [Begin] has renamed.
-var asideNames = regexp.MustCompile(`^\.(?:of-cluster-[0-9A-Za-z_-]+|not-a-journal)-([0-9]{8}T[0-9]{6}Z(?:-[0-9]+)?)$`)
+// asideSuffixes matches the suffixes of files that [Begin] has renamed.
+var asideSuffixes = regexp.MustCompile(`^\.(?:of-cluster-[0-9A-Za-z_-]+|not-a-journal)-([0-9]{8}T[0-9]{6}Z(?:-[0-9]+)?)$`)
 
-// forget removes files that Begin has renamed, except the file called now and the newest of the others. It ignores
-// errors, because such files do no harm.
-func forget(path, now string) {
+// removeOldAsideFiles removes files that Begin has renamed, except the file called now and the newest of the others. It
+// ignores errors, because such files do no harm.
+func removeOldAsideFiles(path, now string) {
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	type aside struct{ name, at string }
 	var others []aside
 	for _, entry := range entries {
 		end, ok := strings.CutPrefix(entry.Name(), filepath.Base(path))
-		match := asideNames.FindStringSubmatch(end)
+		match := asideSuffixes.FindStringSubmatch(end)
 		if ok && match != nil && entry.Name() != filepath.Base(now) {
 			others = append(others, aside{entry.Name(), match[1]})
 		}

@@ -31,9 +31,9 @@ var ErrNotOfThisJournal = errors.New("export does not belong to this journal")
 // error wraps [ErrNotOfThisJournal], or [journal.ErrDamaged] for a changed line. Followers do not get imported events.
 func (s *Store) Import(ctx context.Context, file, from string) (journal.JournalImported, error) {
 	imported := journal.JournalImported{File: cmp.Or(from, file)}
-	err := s.eachOf(ctx, file, func(placed) error { return nil })
+	err := s.checkExport(ctx, file, func(importedRecord) error { return nil })
 	if err == nil {
-		err = s.fill(ctx, file, &imported)
+		err = s.writeMissing(ctx, file, &imported)
 	}
 	if err == nil && imported.Events > 0 {
 		_, err = s.Append(ctx, journal.Draft{
@@ -46,17 +46,17 @@ func (s *Store) Import(ctx context.Context, file, from string) (journal.JournalI
 	return imported, nil
 }
 
-// placed is a checked record of an export.
-type placed struct {
+// importedRecord is a checked record of an export.
+type importedRecord struct {
 	record []byte
 	event  journal.Event
-	// there is set if the journal still has the record. Otherwise gap is the gap that it belongs to.
-	there bool
-	gap   layout.Gap
+	// isStored is set if the journal still has the record. Otherwise gap is the gap that it belongs to.
+	isStored bool
+	gap      layout.Gap
 }
 
-// eachOf reads the records of an export, checks each of them, and calls visit with it.
-func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) error) error {
+// checkExport reads the records of an export, checks each of them, and calls visit with it.
+func (s *Store) checkExport(ctx context.Context, file string, visit func(importedRecord) error) error {
 	var end layout.Head
 	var open layout.Gap
 	for line, err := range lines(file) {
@@ -66,7 +66,7 @@ func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) erro
 		if err != nil {
 			return err
 		}
-		next, err := s.place(end, line)
+		next, err := s.checkRecord(end, line)
 		if err != nil {
 			return err
 		}
@@ -84,9 +84,9 @@ func (s *Store) eachOf(ctx context.Context, file string, visit func(placed) erro
 	return nil
 }
 
-// place checks one record of an export: its form, its hash, and that it fits into the journal. end is the record
+// checkRecord checks one record of an export: its form, its hash, and that it fits into the journal. end is the record
 // before.
-func (s *Store) place(end layout.Head, line []byte) (p placed, err error) {
+func (s *Store) checkRecord(end layout.Head, line []byte) (p importedRecord, err error) {
 	if p.event, err = journal.ParseRecord(line); err != nil {
 		return p, err
 	}
@@ -101,18 +101,18 @@ func (s *Store) place(end layout.Head, line []byte) (p placed, err error) {
 			return err
 		}
 		if stored := t.Records.Get(layout.Key(seq)); stored != nil {
-			p.there = true
+			p.isStored = true
 			if !bytes.Equal(stored, line) {
 				return fmt.Errorf("event %d differs from the journal's: %w", seq, ErrNotOfThisJournal)
 			}
 			return nil
 		}
-		return p.fits(t, end)
+		return p.checkGap(t, end)
 	})
 }
 
-// fits checks that a record which the journal does not have belongs into a gap.
-func (p *placed) fits(t layout.Tables, end layout.Head) error {
+// checkGap checks that a record which the journal does not have belongs into a gap.
+func (p *importedRecord) checkGap(t layout.Tables, end layout.Head) error {
 	seq := p.event.Seq
 	missing, ok, err := layout.GapAt(t.Gaps, seq)
 	if err != nil {
@@ -153,9 +153,9 @@ func endBefore(t layout.Tables, seq uint64) (layout.Head, error) {
 	return layout.Head{Seq: seq - 1, Hash: hash}, err
 }
 
-// fill writes the missing events, those of one index block in each transaction.
-func (s *Store) fill(ctx context.Context, file string, imported *journal.JournalImported) error {
-	var batch []placed
+// writeMissing writes the missing events, those of one index block in each transaction.
+func (s *Store) writeMissing(ctx context.Context, file string, imported *journal.JournalImported) error {
+	var batch []importedRecord
 	flush := func() error {
 		if len(batch) == 0 {
 			return nil
@@ -164,8 +164,8 @@ func (s *Store) fill(ctx context.Context, file string, imported *journal.Journal
 		batch = nil
 		return err
 	}
-	err := s.eachOf(ctx, file, func(next placed) error {
-		if next.there {
+	err := s.checkExport(ctx, file, func(next importedRecord) error {
+		if next.isStored {
 			return nil
 		}
 		if imported.Events++; imported.Events == 1 {
@@ -185,7 +185,7 @@ func (s *Store) fill(ctx context.Context, file string, imported *journal.Journal
 
 // restore writes events of one index block. It moves the start of their gaps behind them, so that an interrupted import
 // leaves correct gaps.
-func restore(a *layout.Appender, batch []placed) error {
+func restore(a *layout.Appender, batch []importedRecord) error {
 	for _, p := range batch {
 		seq := p.event.Seq
 		if err := a.Records.Put(layout.Key(seq), p.record); err != nil {

@@ -81,25 +81,25 @@ func openLocked(ctx context.Context, path string, options Options, lock *os.File
 	case options.ReadOnly:
 		err = fmt.Errorf("open journal %s: %w", path, fs.ErrNotExist)
 	default:
-		err = createAnew(path, options)
+		err = createNew(path, options)
 	}
 	if err == nil {
-		_, err = rescue.Inspect(ctx, path, options.reading())
+		_, err = rescue.Inspect(ctx, path, options.rescueOptions())
 	}
 	if err != nil {
 		return nil, around.Judge(path, options.OwnPath, err)
 	}
 	if !options.ReadOnly {
-		if err := tidy(path); err != nil {
+		if err := cleanUp(path); err != nil {
 			return nil, err
 		}
 	}
 	return start(path, options, lock)
 }
 
-// tidy cleans up after an EKCO that was killed: it removes unfinished files, and syncs the directory, because a rename
-// may not be on disk yet.
-func tidy(path string) error {
+// cleanUp cleans up after an EKCO that was killed: it removes unfinished files, and syncs the directory, because a
+// rename may not be on disk yet.
+func cleanUp(path string) error {
 	if err := files.RemoveUnfinished(path); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func tidy(path string) error {
 	return nil
 }
 
-func createAnew(path string, options Options) error {
+func createNew(path string, options Options) error {
 	if err := files.RemoveUnfinished(path); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (o Options) clock() func() time.Time {
 	return o.Now
 }
 
-// reading returns the options for reading a file that may be damaged.
-func (o Options) reading() rescue.Options {
+// rescueOptions returns the options for reading a file that may be damaged.
+func (o Options) rescueOptions() rescue.Options {
 	return rescue.Options{Child: o.Child, Patience: o.Patience, Now: o.clock()}
 }

@@ -19,9 +19,9 @@ import (
 // retainBlocks is how many index blocks one transaction of a retention deletes at most.
 const retainBlocks = 4
 
-// youngest is the minimum time since the end of an action before retention may move its events out because of the size
-// limit. Until then an administrator or a rule may need them.
-const youngest = 24 * time.Hour
+// minAgeOfEnd is the minimum time since the end of an action before retention may move its events out because of the
+// size limit. Until then an administrator or a rule may need them.
+const minAgeOfEnd = 24 * time.Hour
 
 // RetainOptions limit the age and the size of the journal.
 type RetainOptions struct {
@@ -94,7 +94,7 @@ type leaving struct {
 	pending uint64
 }
 
-func (l *leaving) take(event journal.Event) {
+func (l *leaving) add(event journal.Event) {
 	if l.events == 0 {
 		l.first = event.Seq
 	} else {
@@ -116,7 +116,7 @@ func (l *leaving) take(event journal.Event) {
 
 func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uint64) (leaving, error) {
 	var found leaving
-	judge := leaver{options: options, ended: make(map[string]time.Time), young: s.now().Add(-youngest)}
+	judge := leavingJudge{options: options, ended: make(map[string]time.Time), latestEnd: s.now().Add(-minAgeOfEnd)}
 	var err error
 	if judge.excess, err = s.excess(ctx, options.MaxBytes); err != nil {
 		return found, err
@@ -133,7 +133,7 @@ func (s *Store) leaving(ctx context.Context, options RetainOptions, snapshot uin
 			return found, err
 		}
 		if judge.leaves(event) {
-			found.take(event)
+			found.add(event)
 		} else {
 			found.pending++
 		}
@@ -154,18 +154,19 @@ func (s *Store) excess(ctx context.Context, limit int64) (int64, error) {
 	return content - limit/4*3, nil
 }
 
-// leaver decides for one event after the other whether to move it out.
-type leaver struct {
+// leavingJudge decides for one event after the other whether to move it out.
+type leavingJudge struct {
 	options RetainOptions
 	// ended has the time of each action's end.
 	ended map[string]time.Time
-	// young is the time before which an action must have ended if its events are moved out because of the size limit.
-	young time.Time
+	// latestEnd is the time before which an action must have ended if its events are moved out because of the size
+	// limit.
+	latestEnd time.Time
 	// excess is how many bytes must still be moved out because of the size limit.
 	excess int64
 }
 
-func (l *leaver) leaves(event journal.Event) bool {
+func (l *leavingJudge) leaves(event journal.Event) bool {
 	ended, over := l.ended[event.Action]
 	switch {
 	case strings.HasPrefix(string(event.Type), "journal."),
@@ -173,7 +174,7 @@ func (l *leaver) leaves(event journal.Event) bool {
 		l.options.Keep != nil && l.options.Keep(event):
 		return false
 	case event.Time.Before(l.options.Before) && ended.Before(l.options.Before): // also if the event has no action
-	case l.excess <= 0, explains(event.Type), ended.After(l.young):
+	case l.excess <= 0, explains(event.Type), ended.After(l.latestEnd):
 		return false
 	}
 	l.excess -= int64(len(event.Record()) + recordOverhead)

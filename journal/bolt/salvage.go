@@ -37,7 +37,7 @@ func openOrSalvage(ctx context.Context, path string, options Options, lock *os.F
 	if err == nil || !errors.Is(err, journal.ErrDamaged) || options.ReadOnly {
 		return store, nil, err
 	}
-	found, salvageErr := rescue.Salvage(ctx, path, options.reading(), err)
+	found, salvageErr := rescue.Salvage(ctx, path, options.rescueOptions(), err)
 	if salvageErr != nil {
 		return nil, nil, fmt.Errorf("salvage journal %s: %w, after: %w", path, salvageErr, err)
 	}

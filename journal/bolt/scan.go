@@ -211,12 +211,12 @@ type collector struct {
 	records *bbolt.Bucket
 	events  []journal.Event
 	bytes   int
-	// looked is the number of parsed records.
-	looked int
+	// parsed is the number of parsed records.
+	parsed int
 }
 
 func (c *collector) full() bool {
-	return len(c.events) >= chunkEvents || c.bytes >= chunkBytes || c.looked >= 8*chunkEvents
+	return len(c.events) >= chunkEvents || c.bytes >= chunkBytes || c.parsed >= 8*chunkEvents
 }
 
 // take reads the event, adds it if it matches, and advances the scan past it.
@@ -226,7 +226,7 @@ func (c *collector) take(seq uint64) error {
 			return err
 		}
 	}
-	c.passed(seq)
+	c.advance(seq)
 	return nil
 }
 
@@ -238,7 +238,7 @@ func (c *collector) add(seq uint64, record []byte) error {
 	if event.Seq != seq {
 		return fmt.Errorf("event %d is stored as %d: %w", event.Seq, seq, journal.ErrDamaged)
 	}
-	c.looked++
+	c.parsed++
 	c.bytes += len(record)
 	if c.scan.query.Matches(event) {
 		c.events = append(c.events, event)
@@ -247,7 +247,7 @@ func (c *collector) add(seq uint64, record []byte) error {
 	return nil
 }
 
-func (c *collector) passed(seq uint64) {
+func (c *collector) advance(seq uint64) {
 	if c.scan.query.Reverse {
 		c.scan.high = seq - 1
 	} else {
@@ -281,7 +281,7 @@ func (c *collector) all() error {
 		if err := c.add(seq, record); err != nil {
 			return err
 		}
-		c.passed(seq)
+		c.advance(seq)
 	}
 	if !c.full() { // no more events are stored in the range
 		c.scan.low, c.scan.high = 1, 0

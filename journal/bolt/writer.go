@@ -213,15 +213,15 @@ func (s *Store) repair() error {
 	if err != nil {
 		return err
 	}
-	if err := s.takeBack(db); err != nil {
+	if err := s.removeUnpublished(db); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.db = db
 	return nil
 }
 
-// takeBack removes all events after s.end, and their index.
-func (s *Store) takeBack(db *bbolt.DB) error {
+// removeUnpublished removes all events after s.end, and their index.
+func (s *Store) removeUnpublished(db *bbolt.DB) error {
 	clean := false
 	err := db.View(func(tx *bbolt.Tx) error {
 		t, err := layout.TablesOf(tx)

@@ -75,7 +75,7 @@ func (v *Vocabulary) Sentence(e journal.Decoded) string {
 			return text
 		}
 	}
-	return listed(e.Event)
+	return listFields(e.Event)
 }
 
 // Tone returns the severity of the event.

@@ -19,14 +19,14 @@ type chain struct {
 	first  uint64
 	events uint64
 	// blocks lists the blocks that the index must have for these records. They have their bytes if thorough is set.
-	blocks []indexed
+	blocks []indexBlock
 	// open is the index block of the last record; nil if that record completed the block.
-	open    *indexed
+	open    *indexBlock
 	entries []layout.Entry
 }
 
-// indexed is an index block as it must be.
-type indexed struct {
+// indexBlock is an index block as it must be.
+type indexBlock struct {
 	number uint64
 	bytes  []byte
 }
@@ -44,7 +44,7 @@ func (c *chain) next(seq uint64, record []byte) error {
 	if err != nil {
 		return fmt.Errorf("event %d: %w", seq, err)
 	}
-	if !states(record, seq) {
+	if !hasSeq(record, seq) {
 		return damaged("the record at %d is another event", seq)
 	}
 	if c.open != nil && c.open.number != layout.BlockOf(seq) {
@@ -54,7 +54,7 @@ func (c *chain) next(seq uint64, record []byte) error {
 		c.first = seq
 	}
 	if c.open == nil {
-		c.open = &indexed{number: layout.BlockOf(seq)}
+		c.open = &indexBlock{number: layout.BlockOf(seq)}
 	}
 	c.events++
 	c.head = layout.Head{Seq: seq, Hash: hash}
@@ -81,8 +81,8 @@ func (c *chain) endBlock() {
 	c.open, c.entries = nil, nil
 }
 
-// states reports whether the record begins with this sequence number.
-func states(record []byte, seq uint64) bool {
+// hasSeq reports whether the record begins with this sequence number.
+func hasSeq(record []byte, seq uint64) bool {
 	start := strconv.AppendUint([]byte(`{"seq":`), seq, 10)
 	return bytes.HasPrefix(record, append(start, ','))
 }

@@ -87,20 +87,20 @@ func answerOf(report Report, err error) answer {
 	return a
 }
 
-// carried is an error of the child. It has the text of that error, and wraps the sentinel error kind.
-type carried struct {
+// childError is an error of the child. It has the text of that error, and wraps the sentinel error kind.
+type childError struct {
 	text string
 	kind error
 }
 
-func (c carried) Error() string { return c.text }
-func (c carried) Unwrap() error { return c.kind }
+func (c childError) Error() string { return c.text }
+func (c childError) Unwrap() error { return c.kind }
 
 func (a answer) result() (Report, error) {
 	if a.Problem == "" {
 		return a.Report, nil
 	}
-	return a.Report, carried{text: a.Problem, kind: errorKinds[a.Kind]}
+	return a.Report, childError{text: a.Problem, kind: errorKinds[a.Kind]}
 }
 
 // Inspect verifies a journal's file before EKCO opens it. The caller must hold the lock. The error wraps
@@ -112,29 +112,29 @@ func Inspect(ctx context.Context, path string, options Options) (report Report, 
 			return report, err
 		}
 		report, err = ask(ctx, limit+options.Patience, append(slices.Clip(options.Child), childVerify, path))
-		return report, unlessFinding(ctx, err)
+		return report, markUnverified(ctx, err)
 	}
 	report, err = verify(path, false)
-	return report, unlessFinding(ctx, err)
+	return report, markUnverified(ctx, err)
 }
 
 // VerifyIn runs [Verify] in a child; see [Options]. If the child did not finish, the error wraps
 // [journal.ErrUnverified]. There is no time limit except ctx.
 func VerifyIn(ctx context.Context, child []string, path string) (Report, error) {
 	report, err := ask(ctx, noLimit, append(slices.Clip(child), childCheck, path))
-	return report, unlessFinding(ctx, err)
+	return report, markUnverified(ctx, err)
 }
 
-// unlessFinding adds [journal.ErrUnverified] to an error whose cause is not the content of the file.
-func unlessFinding(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || finding(err) {
+// markUnverified adds [journal.ErrUnverified] to an error whose cause is not the content of the file.
+func markUnverified(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || isFinding(err) {
 		return err
 	}
 	return fmt.Errorf("%w, and is unchanged: %w", journal.ErrUnverified, err)
 }
 
-// finding reports whether the error is a result of the verification, and not a failure to verify.
-func finding(err error) bool {
+// isFinding reports whether the error is a result of the verification, and not a failure to verify.
+func isFinding(err error) bool {
 	for _, says := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, ErrBlank} {
 		if errors.Is(err, says) {
 			return true

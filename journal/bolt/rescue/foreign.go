@@ -34,7 +34,7 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 	if err := s.size(); err != nil {
 		return errors.Join(problem, err)
 	}
-	ours, err := s.anything()
+	ours, err := s.hasAnything()
 	switch {
 	case err != nil:
 		return errors.Join(problem, err)
@@ -42,7 +42,7 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 		return problem
 	case len(buckets) > 0 && buckets[string(layout.RecordsBucket)] == nil:
 		return journal.ErrNotAJournal // another program's database
-	case s.anyMagic():
+	case s.hasMagic():
 		return problem
 	}
 	blank, err := isBlank(file)
@@ -55,8 +55,8 @@ func recognise(path string, problem error, buckets map[string][]byte) error {
 	return journal.ErrNotAJournal
 }
 
-// anything reports whether a page of the file has a record, a gap, an identity or a snapshot of EKCO.
-func (s *scavenger) anything() (bool, error) {
+// hasAnything reports whether a page of the file has a record, a gap, an identity or a snapshot of EKCO.
+func (s *scavenger) hasAnything() (bool, error) {
 	s.gaps = make(map[uint64][]layout.Gap)
 	for id := uint64(2); id < s.meta.end; id++ {
 		if err := s.collectPage(id); err != nil {
@@ -69,8 +69,8 @@ func (s *scavenger) anything() (bool, error) {
 	return false, nil
 }
 
-// anyMagic reports whether the file has bbolt's magic number where a meta page would be. It tries all page sizes.
-func (p *pages) anyMagic() bool {
+// hasMagic reports whether the file has bbolt's magic number where a meta page would be. It tries all page sizes.
+func (p *pages) hasMagic() bool {
 	for at := int64(0); at <= maxPageSize; at = max(2*at, minPageSize) {
 		var number [4]byte
 		if _, err := p.ReadAt(number[:], at+pageHeader); err == nil && order.Uint32(number[:]) == boltMagic {

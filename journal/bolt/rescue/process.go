@@ -53,7 +53,7 @@ func runFor(ctx context.Context, limit time.Duration, argv []string, stdout io.W
 		return fmt.Errorf("the process that reads the file was stopped: %w", ctx.Err())
 	case late != nil:
 		return fmt.Errorf("the process that reads the file was stopped: %w%s", late, stderr)
-	case diedOfTheFile(err, stderr.text):
+	case crashedByFile(err, stderr.text):
 		return damaged("the file crashed the process that reads it: %w%s", err, stderr)
 	}
 	return fmt.Errorf("the process that reads the file ended early: %w%s", err, stderr)
@@ -78,10 +78,10 @@ func childEnvironment(own []string) []string {
 	return append([]string{"GOMEMLIMIT=48MiB"}, append(own, "GOTRACEBACK=single")...)
 }
 
-// diedOfTheFile reports whether the file crashed the child. It did if the child ended by a memory fault, which bbolt
+// crashedByFile reports whether the file crashed the child. It did if the child ended by a memory fault, which bbolt
 // can cause on a damaged file, or by a panic. Other signals come from a terminal, the kubelet or the kernel's OOM
 // killer.
-func diedOfTheFile(err error, stderr []byte) bool {
+func crashedByFile(err error, stderr []byte) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
 		return false

@@ -31,8 +31,8 @@ type rebuilder struct {
 	pending   int
 	recovered uint64
 	lost      uint64
-	// named are the damaged files that the recovered events mention.
-	named []string
+	// mentioned are the damaged files that the recovered events mention.
+	mentioned []string
 }
 
 // rebuild writes a new journal file and syncs it. feed must add the records to the rebuilder; last then returns the
@@ -157,7 +157,7 @@ func (r *rebuilder) record(content []byte) (bool, error) {
 	if _, err := journal.CheckRecord(r.Hash, content); err != nil {
 		return false, nil
 	}
-	r.learn(event)
+	r.noteIdentity(event)
 	if err := r.Put(event.Seq, content, event); err != nil {
 		return false, err
 	}
@@ -165,8 +165,8 @@ func (r *rebuilder) record(content []byte) (bool, error) {
 	return true, r.commitSome()
 }
 
-// learn reads the journal's id and its earlier salvages from an event.
-func (r *rebuilder) learn(event journal.Event) {
+// noteIdentity reads the journal's id and its earlier salvages from an event.
+func (r *rebuilder) noteIdentity(event journal.Event) {
 	if event.Seq != 1 && event.Type != journal.TypeJournalSalvaged {
 		return
 	}
@@ -174,7 +174,7 @@ func (r *rebuilder) learn(event journal.Event) {
 	case *journal.JournalCreated:
 		r.id.JournalID = p.JournalID
 	case *journal.JournalSalvaged:
-		r.named = append(r.named, p.DamagedFile)
+		r.mentioned = append(r.mentioned, p.DamagedFile)
 	}
 }
 
@@ -195,12 +195,12 @@ func (r *rebuilder) commitSome() error {
 	return err
 }
 
-// finding returns which events of the damaged file the new file has. aside is the damaged file's new name, and earlier
+// salvaged returns which events of the damaged file the new file has. aside is the damaged file's new name, and earlier
 // are the names of files that were damaged before.
-func (r *rebuilder) finding(aside string, earlier []string, problem error) journal.JournalSalvaged {
+func (r *rebuilder) salvaged(aside string, earlier []string, problem error) journal.JournalSalvaged {
 	found := journal.JournalSalvaged{
 		DamagedFile: aside, Problem: problem.Error(), Recovered: r.recovered, LostAtLeast: r.lost,
-		EarlierFiles: slices.DeleteFunc(earlier, func(file string) bool { return slices.Contains(r.named, file) }),
+		EarlierFiles: slices.DeleteFunc(earlier, func(file string) bool { return slices.Contains(r.mentioned, file) }),
 	}
 	if r.recovered > 0 {
 		found.LastSeq = r.Seq

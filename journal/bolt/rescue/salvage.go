@@ -32,7 +32,7 @@ func Salvage(ctx context.Context, path string, options Options, problem error) (
 	}
 	feed := func(r *rebuilder) error { return r.readScavenged(ctx, path, options) }
 	err = rebuild(path+files.SalvageSuffix, options.Now, feed, func(r *rebuilder) journal.Draft {
-		found = r.finding(aside, earlier, problem)
+		found = r.salvaged(aside, earlier, problem)
 		return journal.Draft{
 			Type: journal.TypeJournalSalvaged, Subject: journal.JournalSubject, Actor: "journal", Payload: found,
 		}

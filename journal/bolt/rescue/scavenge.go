@@ -138,7 +138,7 @@ func (s *scavenger) numbered(e element, offset int64) bool {
 	if err != nil {
 		return false
 	}
-	if states(e.value, seq) {
+	if hasSeq(e.value, seq) {
 		s.records = append(s.records, place{seq: seq, offset: offset, length: len(e.value)})
 		return true
 	}
@@ -203,7 +203,7 @@ func (s *scavenger) lostAfter(last uint64) uint64 {
 // next writes the record or gap that follows end, and returns the new end. If nothing follows, it returns the old end.
 func (s *scavenger) next(end layout.Head) (layout.Head, error) {
 	for _, missing := range s.gaps[end.Seq+1] {
-		if s.goesOn(missing) {
+		if s.continuesAfter(missing) {
 			return layout.Head{Seq: missing.Last, Hash: missing.LastHash}, s.line(lineGap, missing)
 		}
 	}
@@ -217,9 +217,9 @@ func (s *scavenger) next(end layout.Head) (layout.Head, error) {
 	return next, s.raw(lineRecord, record)
 }
 
-// goesOn reports whether the file has the event after the gap, or another gap there. If not, the gap is an old version,
-// which retention has extended since.
-func (s *scavenger) goesOn(missing layout.Gap) bool {
+// continuesAfter reports whether the file has the event after the gap, or another gap there. If not, the gap is an old
+// version, which retention has extended since.
+func (s *scavenger) continuesAfter(missing layout.Gap) bool {
 	if len(s.gaps[missing.Last+1]) > 0 {
 		return true
 	}
@@ -236,7 +236,7 @@ func (s *scavenger) find(end layout.Head) ([]byte, layout.Head, error) {
 		if _, err := s.ReadAt(record, s.records[i].offset); err != nil {
 			return nil, end, err
 		}
-		if hash, err := journal.CheckRecord(end.Hash, record); err == nil && states(record, seq) {
+		if hash, err := journal.CheckRecord(end.Hash, record); err == nil && hasSeq(record, seq) {
 			return record, layout.Head{Seq: seq, Hash: hash}, nil
 		}
 	}

@@ -24,9 +24,9 @@ const (
 	lockRetry  = 20 * time.Millisecond  // the pause between two tries
 )
 
-// holder is the content of the lock file. The process that has the lock writes it, for the error messages of other
+// lockHolder is the content of the lock file. The process that has the lock writes it, for the error messages of other
 // processes. If the process runs in a container, PID is its pid in the container.
-type holder struct {
+type lockHolder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
@@ -72,7 +72,7 @@ func flock(file *os.File, how int) error {
 // other processes on this host also find the pid in /proc/locks.
 func writeHolder(file *os.File) {
 	host, _ := os.Hostname()
-	record, err := json.Marshal(holder{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
+	record, err := json.Marshal(lockHolder{PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
 	if err != nil || file.Truncate(0) != nil {
 		return
 	}
@@ -93,7 +93,7 @@ func Release(file *os.File, readOnly bool) error {
 
 // lockedError returns an [journal.ErrLocked] that names the process which has locked file. The caller adds advice.
 func lockedError(path, file string) error {
-	var named holder
+	var named lockHolder
 	content, err := os.ReadFile(path + LockSuffix)
 	known := err == nil && json.Unmarshal(content, &named) == nil
 	pid := kernelHolder(file)

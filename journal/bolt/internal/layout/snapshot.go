@@ -19,7 +19,7 @@ type SnapshotHead struct {
 	StateSHA256 string    `json:"state_sha256"`
 }
 
-func sum(state []byte) string {
+func stateHash(state []byte) string {
 	digest := sha256.Sum256(state)
 	return hex.EncodeToString(digest[:])
 }
@@ -36,7 +36,7 @@ func ReadSnapshot(get func(key []byte) []byte) (journal.Snapshot, error) {
 		return journal.Snapshot{}, err
 	}
 	state := get(snapshotStateKey)
-	if got := sum(state); got != described.StateSHA256 {
+	if got := stateHash(state); got != described.StateSHA256 {
 		return journal.Snapshot{}, fmt.Errorf("state of the snapshot has SHA-256 %s, want %s: %w", got, described.StateSHA256, journal.ErrDamaged)
 	}
 	return journal.Snapshot{Seq: described.Seq, Fold: described.Fold, Time: described.Time, State: state}, nil
@@ -58,6 +58,6 @@ func PutSnapshot(bucket *bbolt.Bucket, snapshot journal.Snapshot) error {
 		return err
 	}
 	return PutSealed(bucket, snapshotHeadKey, SnapshotHead{
-		Seq: snapshot.Seq, Fold: snapshot.Fold, Time: snapshot.Time.UTC().Round(0), StateSHA256: sum(snapshot.State),
+		Seq: snapshot.Seq, Fold: snapshot.Fold, Time: snapshot.Time.UTC().Round(0), StateSHA256: stateHash(snapshot.State),
 	})
 }

@@ -21,9 +21,9 @@ func (t *Thing) RetryChange(kind journal.ActionKind, other bool, p Policy) (due 
 
 // Again returns when the thing may want another action of this kind, and whether it may want one at all. It may at once
 // if there was none before, or if EKCO has recorded new facts since. Otherwise EKCO may not have seen the effect of the
-// last action yet, so the thing may want another action only after rest has passed. A dry run is not repeated by a dry
-// run, because its result would be the same.
-func (t *Thing) Again(kind journal.ActionKind, p Policy, rest time.Duration) (due time.Time, may bool) {
+// last action yet, so the thing may want another action only after retryAfter has passed. A dry run is not repeated by
+// a dry run, because its result would be the same.
+func (t *Thing) Again(kind journal.ActionKind, p Policy, retryAfter time.Duration) (due time.Time, may bool) {
 	last := t.Last[kind]
 	switch {
 	case last == nil, t.FactsSeq > last.Seq:
@@ -33,5 +33,5 @@ func (t *Thing) Again(kind journal.ActionKind, p Policy, rest time.Duration) (du
 	case last.Outcome == journal.OutcomeDryRun:
 		return time.Time{}, true
 	}
-	return last.At.Add(rest), true
+	return last.At.Add(retryAfter), true
 }

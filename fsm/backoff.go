@@ -62,12 +62,12 @@ func (v *FailedAttempts) until() time.Time {
 	return v.At.Add(Doubled(minBackOff, maxBackOff, v.Times-1))
 }
 
-// Doubled returns the pause, doubled the given number of times, but not more than most.
-func Doubled(pause, most time.Duration, times int) time.Duration {
-	for i := 0; i < times && pause < most; i++ {
+// Doubled returns the pause, doubled the given number of times, but not more than limit.
+func Doubled(pause, limit time.Duration, times int) time.Duration {
+	for i := 0; i < times && pause < limit; i++ {
 		pause *= 2
 	}
-	return min(pause, most)
+	return min(pause, limit)
 }
 
 // tooEarly reports whether it is too early for another attempt. It is not if now is before the last attempt, because

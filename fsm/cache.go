@@ -61,15 +61,15 @@ func (c *cache) machine(name string) *machine {
 }
 
 func (c *cache) index(key string, t *Thing) {
-	of := thingName{t.Machine(), t.Name}
-	c.named[of] = append(c.named[of], key)
+	name := thingName{t.Machine(), t.Name}
+	c.named[name] = append(c.named[name], key)
 }
 
 func (c *cache) unindex(key string, t *Thing) {
-	of := thingName{t.Machine(), t.Name}
-	c.named[of] = slices.DeleteFunc(c.named[of], func(other string) bool { return other == key })
-	if len(c.named[of]) == 0 {
-		delete(c.named, of)
+	name := thingName{t.Machine(), t.Name}
+	c.named[name] = slices.DeleteFunc(c.named[name], func(other string) bool { return other == key })
+	if len(c.named[name]) == 0 {
+		delete(c.named, name)
 	}
 }
 

@@ -192,12 +192,12 @@ func (w *World) Towards(t *Thing, from, goal journal.State) (draft journal.Draft
 	if step == nil {
 		return journal.Draft{}, from, false
 	}
-	told := step.Tells(t, from, w.Now)
+	report := step.Tells(t, from, w.Now)
 	to = journal.State(step.To)
 	typ, payload := t.machine.Transitioned(journal.ThingTransitioned{
-		Machine: t.Machine(), From: from, To: to, Event: step.Event, Since: told.Since, Reason: told.Reason,
+		Machine: t.Machine(), From: from, To: to, Event: step.Event, Since: report.Since, Reason: report.Reason,
 	})
-	return journal.Draft{Type: typ, Subject: t.Subject, Cause: told.Cause, Actor: ActorOperator, Payload: payload}, to, true
+	return journal.Draft{Type: typ, Subject: t.Subject, Cause: report.Cause, Actor: ActorOperator, Payload: payload}, to, true
 }
 
 // want drafts the request for an action that the current thing wants, if the action is due and no rule refuses it. If
@@ -292,18 +292,18 @@ func (a *askedRule) refusesThing(w *World, t *Thing, kind *ActionKind) bool {
 
 // forgetAnswers deletes the cached answers of rules, because the action that was just requested may change them.
 func (r *round) forgetAnswers() {
-	for _, of := range r.kinds {
-		for i := range of.rules {
-			of.rules[i] = askedRule{Rule: of.rules[i].Rule}
+	for _, asked := range r.kinds {
+		for i := range asked.rules {
+			asked.rules[i] = askedRule{Rule: asked.rules[i].Rule}
 		}
 	}
 }
 
 // kind returns the kind of action with this name, or nil.
 func (r *round) kind(name journal.ActionKind) *ActionKind {
-	for _, of := range r.kinds {
-		if of.kind.Name == name {
-			return of.kind
+	for _, asked := range r.kinds {
+		if asked.kind.Name == name {
+			return asked.kind
 		}
 	}
 	return r.Kind(name)
@@ -311,9 +311,9 @@ func (r *round) kind(name journal.ActionKind) *ActionKind {
 
 // rulesOf returns the rules that the kind obeys.
 func (r *round) rulesOf(kind *ActionKind) []askedRule {
-	for _, of := range r.kinds {
-		if of.kind == kind {
-			return of.rules
+	for _, asked := range r.kinds {
+		if asked.kind == kind {
+			return asked.rules
 		}
 	}
 	var rules []askedRule

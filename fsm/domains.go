@@ -186,9 +186,9 @@ func (d *Domains) holders(s *State, now time.Time) map[string]actionSet {
 			taken[domain] = taken[domain].with(rec.ID)
 		}
 	}
-	for _, let := range d.granted {
-		for _, domain := range let.Domains {
-			taken[domain] = taken[domain].with(let.Action)
+	for _, grant := range d.granted {
+		for _, domain := range grant.Domains {
+			taken[domain] = taken[domain].with(grant.Action)
 		}
 	}
 	return taken
@@ -248,9 +248,9 @@ func (d *Domains) free(s *State, now time.Time, claim Claim) (Taken, bool) {
 			}
 		}
 	}
-	for _, let := range d.granted {
-		if domain := firstShared(let.Domains, claim.Domains); domain != "" && let.Action != claim.Action {
-			taken = append(taken, Taken{By: let.Action, Step: let.Steps[0], Domain: domain})
+	for _, grant := range d.granted {
+		if domain := firstShared(grant.Domains, claim.Domains); domain != "" && grant.Action != claim.Action {
+			taken = append(taken, Taken{By: grant.Action, Step: grant.Steps[0], Domain: domain})
 		}
 	}
 	return firstTaken(taken)

@@ -24,15 +24,15 @@ func ownLocks(rec *journal.ActionRecord, now time.Time, steps []string) map[stri
 	})
 }
 
-// locks returns the domains of the planned steps that those selects, each with the id of the step.
-func locks(rec *journal.ActionRecord, those func(journal.StepRecord, journal.PlannedStep) bool) map[string]string {
+// locks returns the domains of the planned steps for which selected returns true, each with the id of the step.
+func locks(rec *journal.ActionRecord, selected func(journal.StepRecord, journal.PlannedStep) bool) map[string]string {
 	if rec.Request.DryRun {
 		return nil
 	}
 	domains := map[string]string{}
 	for _, steps := range [][]journal.PlannedStep{rec.Plan.Steps, rec.Plan.Undo} {
 		for _, step := range steps {
-			if len(step.Domains) == 0 || !those(rec.Steps[step.ID], step) {
+			if len(step.Domains) == 0 || !selected(rec.Steps[step.ID], step) {
 				continue
 			}
 			_, held := rec.Holds[step.ID]

@@ -90,13 +90,13 @@ func (s *State) matchesPause(word, key string) bool {
 	if word == "" || key == "" {
 		return word == key
 	}
-	of, name, _ := strings.Cut(key, "/")
-	said, rest, both := strings.Cut(word, "/")
-	if word == name || both && rest == name && strings.EqualFold(said, of) {
+	kind, name, _ := strings.Cut(key, "/")
+	kindWord, nameWord, hasKind := strings.Cut(word, "/")
+	if word == name || hasKind && nameWord == name && strings.EqualFold(kindWord, kind) {
 		return true
 	}
-	machine := s.pausable(said)
-	return both && machine != nil && key == PauseKey(machine.Nobody(rest))
+	machine := s.pausable(kindWord)
+	return hasKind && machine != nil && key == PauseKey(machine.Nobody(nameWord))
 }
 
 func ambiguous(command, word string, keys []string) error {
@@ -154,18 +154,18 @@ func pauseSubject(s *State, key string) journal.Subject {
 	if key == "" {
 		return journal.ClusterSubject
 	}
-	of, name, _ := strings.Cut(key, "/")
+	kind, name, _ := strings.Cut(key, "/")
 	for _, machine := range s.pausables() {
-		nobody := machine.Nobody(name)
-		if PauseKey(nobody) != key {
+		subject := machine.Nobody(name)
+		if PauseKey(subject) != key {
 			continue
 		}
 		if t := machine.Meant(s, name); t != nil {
 			return t.Subject
 		}
-		return nobody
+		return subject
 	}
-	return journal.Subject{Kind: of, Name: name} // this EKCO does not have the machine
+	return journal.Subject{Kind: kind, Name: name} // this EKCO does not have the machine
 }
 
 // meant returns the things that a person's word names.
@@ -189,9 +189,9 @@ func (s *State) unknown(word string) error {
 
 // readWord returns the machines to which the thing that a person names may belong, and the name without the machine.
 func (s *State) readWord(word string) (machines []Pausable, name string) {
-	if said, rest, both := strings.Cut(word, "/"); both {
-		if machine := s.pausable(said); machine != nil {
-			return []Pausable{machine}, rest
+	if kindWord, nameWord, hasKind := strings.Cut(word, "/"); hasKind {
+		if machine := s.pausable(kindWord); machine != nil {
+			return []Pausable{machine}, nameWord
 		}
 	}
 	return s.pausables(), word

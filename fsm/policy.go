@@ -27,11 +27,11 @@ func DefaultPolicy() Policy {
 }
 
 // With returns a copy of the policy with the settings of one machine.
-func (p Policy) With(machine string, of any) Policy {
+func (p Policy) With(machine string, settings any) Policy {
 	p.Of = maps.Clone(p.Of)
 	if p.Of == nil {
 		p.Of = map[string]any{}
 	}
-	p.Of[machine] = of
+	p.Of[machine] = settings
 	return p
 }

@@ -116,10 +116,10 @@ func (s *State) read(body []byte) error {
 	return nil
 }
 
-func (s *State) readThings(decoder *json.Decoder, of string) error {
-	m := s.cache.machines[of]
+func (s *State) readThings(decoder *json.Decoder, machineName string) error {
+	m := s.cache.machines[machineName]
 	if m == nil {
-		return fmt.Errorf("the machine %q is not known: %w", of, ErrOtherFold)
+		return fmt.Errorf("the machine %q is not known: %w", machineName, ErrOtherFold)
 	}
 	return readParts(decoder, '[', func() error { return s.readThing(decoder, m) })
 }

@@ -159,15 +159,15 @@ func (s *State) Named(machine, name string) []string { return s.cache.named[thin
 // ByName yields the machine's things grouped by name, in no order.
 func (s *State) ByName(machine string) iter.Seq2[string, []*Thing] {
 	return func(yield func(string, []*Thing) bool) {
-		for of, keys := range s.cache.named {
-			if of.machine != machine {
+		for entry, keys := range s.cache.named {
+			if entry.machine != machine {
 				continue
 			}
 			var things []*Thing
 			for _, key := range keys {
 				things = append(things, s.Things[key])
 			}
-			if !yield(of.name, things) {
+			if !yield(entry.name, things) {
 				return
 			}
 		}
@@ -198,13 +198,13 @@ func (s *State) forgetFinishedFor(m *machine) {
 	if m.table.Keep == 0 {
 		return
 	}
-	var of []string
+	var keys []string
 	for _, key := range s.Finished {
 		if t := s.Things[key]; t != nil && t.machine == m {
-			of = append(of, key)
+			keys = append(keys, key)
 		}
 	}
-	s.forgetOldest(of, m.table.Keep)
+	s.forgetOldest(keys, m.table.Keep)
 }
 
 // forgetOldest removes the first of these things until no more than keep are left. It keeps things with an open action.

@@ -105,7 +105,7 @@ func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 	if n == nil {
 		return nil
 	}
-	few := func(addresses []string) (kept []string) {
+	limited := func(addresses []string) (kept []string) {
 		for i, address := range addresses {
 			if i < maxShownAddresses || names[CanonicalName(address)] {
 				kept = append(kept, address)
@@ -113,7 +113,7 @@ func (n *CSRNode) forNames(names map[string]bool) *CSRNode {
 		}
 		return kept
 	}
-	return &CSRNode{UID: n.UID, Primary: n.Primary, Addresses: few(n.Addresses), InternalIPs: few(n.InternalIPs)}
+	return &CSRNode{UID: n.UID, Primary: n.Primary, Addresses: limited(n.Addresses), InternalIPs: limited(n.InternalIPs)}
 }
 
 // CSRFacts are the facts about one signing request.

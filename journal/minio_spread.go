@@ -5,42 +5,42 @@ import "slices"
 // MinioMoves returns the replicas on one crowded node. One of them should move so that all replicas are spread evenly
 // over the ready nodes. It returns no replicas if they are spread evenly, or if no node is ready.
 func MinioMoves(pods []MinioPod, ready int) []MinioPod {
-	on := map[string][]MinioPod{}
+	byNode := map[string][]MinioPod{}
 	var nodes []string
 	placed := 0
 	for _, pod := range pods {
 		if pod.Node == "" {
 			continue
 		}
-		if on[pod.Node] == nil {
+		if byNode[pod.Node] == nil {
 			nodes = append(nodes, pod.Node)
 		}
-		on[pod.Node] = append(on[pod.Node], pod)
+		byNode[pod.Node] = append(byNode[pod.Node], pod)
 		placed++
 	}
 	if ready <= 0 || placed == 0 {
 		return nil
 	}
 	slices.Sort(nodes)
-	most, least := (placed+ready-1)/ready, placed/ready
-	first := func(crowded func(n int) bool) []MinioPod {
+	maxPerNode, minPerNode := (placed+ready-1)/ready, placed/ready
+	firstNodeWhere := func(isCrowded func(n int) bool) []MinioPod {
 		for _, node := range nodes {
-			if crowded(len(on[node])) {
-				return on[node]
+			if isCrowded(len(byNode[node])) {
+				return byNode[node]
 			}
 		}
 		return nil
 	}
-	if moves := first(func(n int) bool { return n > most }); moves != nil {
+	if moves := firstNodeWhere(func(n int) bool { return n > maxPerNode }); moves != nil {
 		return moves
 	}
-	if slices.ContainsFunc(nodes, func(node string) bool { return len(on[node]) < least }) {
-		if moves := first(func(n int) bool { return n == most }); moves != nil {
+	if slices.ContainsFunc(nodes, func(node string) bool { return len(byNode[node]) < minPerNode }) {
+		if moves := firstNodeWhere(func(n int) bool { return n == maxPerNode }); moves != nil {
 			return moves
 		}
 	}
 	if ready > len(nodes) {
-		return first(func(n int) bool { return n > 1 })
+		return firstNodeWhere(func(n int) bool { return n > 1 })
 	}
 	return nil
 }

@@ -33,14 +33,14 @@ func (machine) NeedsPerson(t *fsm.Thing, now time.Time) (reason, advice string) 
 // certificate the limit is a third of its validity. For a kubelet's certificate it is a tenth, because a kubelet
 // requests a new certificate before that.
 func expiresSoon(name string, facts journal.CertificateFacts, now time.Time) (first journal.Certificate, expires bool) {
-	part := time.Duration(3)
+	divisor := time.Duration(3)
 	if _, is := journal.KubeletOn(journal.Subject{Kind: journal.KindCertificate, Name: name}); is {
-		part = 10
+		divisor = 10
 	}
-	for _, one := range facts.Certificates {
-		from := one.NotAfter.Add(-min(attentionWithin, one.NotAfter.Sub(one.NotBefore)/part))
-		if !now.Before(from) && (!expires || one.NotAfter.Before(first.NotAfter)) {
-			first, expires = one, true
+	for _, certificate := range facts.Certificates {
+		from := certificate.NotAfter.Add(-min(attentionWithin, certificate.NotAfter.Sub(certificate.NotBefore)/divisor))
+		if !now.Before(from) && (!expires || certificate.NotAfter.Before(first.NotAfter)) {
+			first, expires = certificate, true
 		}
 	}
 	return first, expires

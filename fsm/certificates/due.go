@@ -34,9 +34,9 @@ func (p Policy) Due(facts journal.CertificateFacts, input journal.CertificateInp
 		ttl = time.Duration(input.TTL)
 	}
 	asked, end := input.TTL > 0 && facts.Ends().Equal(input.Ends), time.Time{}
-	for _, one := range facts.Certificates {
-		if IsDue(one.NotBefore, one.NotAfter, now, ttl, asked) && (!due || one.NotAfter.Before(end)) {
-			due, end = true, one.NotAfter
+	for _, certificate := range facts.Certificates {
+		if IsDue(certificate.NotBefore, certificate.NotAfter, now, ttl, asked) && (!due || certificate.NotAfter.Before(end)) {
+			due, end = true, certificate.NotAfter
 		}
 	}
 	if due {

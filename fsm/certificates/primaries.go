@@ -130,9 +130,9 @@ const urgentWithin = 3 * 24 * time.Hour
 // because they stay expired and would disable RuleRollout forever. For the same reason it ignores certificates that an
 // attempt in that time did not renew, except the API server's serving certificate.
 func isUrgent(t *fsm.Thing, now time.Time) bool {
-	return slices.ContainsFunc(of(t).Facts.Certificates, func(one journal.Certificate) bool {
-		since := one.NotAfter.Add(-urgentWithin)
-		return !one.CannotRenew && !now.Before(since) && (of(t).ChangedAt.Before(since) || strings.HasSuffix(one.At, "/pki/apiserver.crt"))
+	return slices.ContainsFunc(of(t).Facts.Certificates, func(certificate journal.Certificate) bool {
+		since := certificate.NotAfter.Add(-urgentWithin)
+		return !certificate.CannotRenew && !now.Before(since) && (of(t).ChangedAt.Before(since) || strings.HasSuffix(certificate.At, "/pki/apiserver.crt"))
 	})
 }
 

@@ -53,25 +53,25 @@ func seen(e journal.Event, p *journal.ThingObserved) string {
 	if !known {
 		return ""
 	}
-	var said []string
+	var parts []string
 	if len(facts.Certificates) > 0 {
-		said = append(said, "the first of "+words.Count(len(facts.Certificates), "certificate")+" expires at "+fsm.Stamp(facts.Ends()))
+		parts = append(parts, "the first of "+words.Count(len(facts.Certificates), "certificate")+" expires at "+fsm.Stamp(facts.Ends()))
 	}
 	for _, why := range []string{facts.Unreadable, facts.Unrenewed} {
 		if why != "" {
-			said = append(said, why)
+			parts = append(parts, why)
 		}
 	}
 	if facts.RecordedDue {
-		said = append(said, "it is due")
+		parts = append(parts, "it is due")
 	}
-	if facts.On != nil && len(said) == 0 {
-		said = append(said, "they were not read yet")
+	if facts.On != nil && len(parts) == 0 {
+		parts = append(parts, "they were not read yet")
 	}
 	if facts.On != nil && !facts.On.Ready {
-		said = append(said, "the node is not ready")
+		parts = append(parts, "the node is not ready")
 	}
-	return words.Object(e.Subject) + ": " + strings.Join(said, "; ")
+	return words.Object(e.Subject) + ": " + strings.Join(parts, "; ")
 }
 
 // warns returns the warning that a certificate expires soon, or "". For a certificate that EKCO renews, it warns only

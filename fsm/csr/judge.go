@@ -44,7 +44,7 @@ func refuse(key, format string, args ...any) *Verdict {
 // request, and must ask only for names of its own Node. There are no other checks. EKCO calls Judge when it sees a
 // request, and again with live facts right before it approves the request.
 func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
-	for _, judge := range []func() *Verdict{
+	for _, check := range []func() *Verdict{
 		func() *Verdict { return judgeRequester(asked) },
 		func() *Verdict { return judgeForm(asked) },
 		func() *Verdict { return judgeKey(asked.Key) },
@@ -54,8 +54,8 @@ func Judge(asked journal.CSR, around journal.CSRAround) Verdict {
 		func() *Verdict { return judgeNode(asked, around) },
 		func() *Verdict { return judgeOthers(asked, around) },
 	} {
-		if against := judge(); against != nil {
-			return *against
+		if refusal := check(); refusal != nil {
+			return *refusal
 		}
 	}
 	return Verdict{Answer: Fits}
@@ -143,8 +143,8 @@ func judgeUsages(usages []string) *Verdict {
 // judgeReserved refuses names that do not belong to a single machine in any cluster.
 func judgeReserved(asked journal.CSR) *Verdict {
 	for _, name := range asked.Names() {
-		if whose := reserved(name); whose != "" {
-			return refuse("reserved "+journal.CanonicalName(name), "it asks for %s, which is %s", name, whose)
+		if why := reserved(name); why != "" {
+			return refuse("reserved "+journal.CanonicalName(name), "it asks for %s, which is %s", name, why)
 		}
 	}
 	return nil

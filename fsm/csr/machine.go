@@ -54,8 +54,8 @@ type Policy struct {
 }
 
 func policyOf(p fsm.Policy) Policy {
-	of, _ := p.Of[Name].(Policy)
-	return of
+	policy, _ := p.Of[Name].(Policy)
+	return policy
 }
 
 // machine implements [fsm.Machine].

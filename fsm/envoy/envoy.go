@@ -43,8 +43,8 @@ type Policy struct {
 
 // policyOf returns the policy for Envoy. If it is missing, no automatic action is allowed.
 func policyOf(p fsm.Policy) Policy {
-	of, _ := p.Of[Machine].(Policy)
-	return of
+	policy, _ := p.Of[Machine].(Policy)
+	return policy
 }
 
 // Known returns the pods that are unready according to the journal, by the name of the thing.

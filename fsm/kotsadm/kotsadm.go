@@ -107,14 +107,14 @@ func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	if !may {
 		return
 	}
-	shall := now
-	shall.Replicas = journal.KotsadmReplicas
-	if shall.Expect != "" {
-		shall.Expect = fmt.Sprint(journal.KotsadmReplicas)
+	wanted := now
+	wanted.Replicas = journal.KotsadmReplicas
+	if wanted.Expect != "" {
+		wanted.Expect = fmt.Sprint(journal.KotsadmReplicas)
 	}
 	want(fsm.Want{Kind: journal.ActionScaleKotsadm, Due: due, Rank: t.Since, Change: &journal.Change{
 		// The key has the image, because installing another version resets the replicas once, which is not a contest.
-		Key: "replicas of " + now.Image, Field: "the replicas of " + t.Kind + " " + t.Name, From: now.Size(), To: shall.Size(),
+		Key: "replicas of " + now.Image, Field: "the replicas of " + t.Kind + " " + t.Name, From: now.Size(), To: wanted.Size(),
 	}})
 }
 

@@ -100,11 +100,11 @@ func (changer) Ended(s *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, ende
 
 // Table implements [fsm.Machine].
 func (changer) Table() fsm.Table {
-	told := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	reportChange := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		k := kubeconfigsOf(t)
 		return fsm.Telling{Reason: strings.TrimSuffix("the requested address is "+k.Asked.Server+"; "+k.Left, "; "), Cause: t.Newest()}
 	}
-	partly := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
+	reportPartly := func(t *fsm.Thing, _ journal.State, _ time.Time) fsm.Telling {
 		k := kubeconfigsOf(t)
 		if k.Asked.Server == "" {
 			return fsm.Telling{Cause: t.Newest()} // there was only a dry run
@@ -119,9 +119,9 @@ func (changer) Table() fsm.Table {
 			Advice: "repair what the reason names, then run the same command again: ekco change-load-balancer --server=SERVER, with --internal and --exclude as before",
 		}},
 		Transitions: []fsm.Transition{
-			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: told},
-			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes have the address, and their kubelets are back", Tells: told},
-			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is not done, or the action ended early", Tells: partly},
+			{Event: "change", From: fsm.Names(Partly, Changed), To: string(Changing), When: "a change-load-balancer action is open", Tells: reportChange},
+			{Event: "changed", From: fsm.Names(Changing, Partly), To: string(Changed), When: "the kubeconfigs of all nodes have the address, and their kubelets are back", Tells: reportChange},
+			{Event: "partly", From: fsm.Names(Changing, Changed), To: string(Partly), When: "a node is not done, or the action ended early", Tells: reportPartly},
 		},
 	}
 }
@@ -228,14 +228,14 @@ func nodeNamed(w *fsm.World, name string) (near string, known bool) {
 
 // describe returns a text for people about a change.
 func describe(input journal.KubeconfigsInput) string {
-	said := "points the kubelets to " + input.Server
+	text := "points the kubelets to " + input.Server
 	if input.Internal {
-		said += " with --internal"
+		text += " with --internal"
 	}
 	if len(input.Exclude) > 0 {
-		said += ", except on " + strings.Join(input.Exclude, ", ")
+		text += ", except on " + strings.Join(input.Exclude, ", ")
 	}
-	return said
+	return text
 }
 
 // Details implements [fsm.Machine].

@@ -34,8 +34,8 @@ type Policy struct {
 }
 
 func policyOf(p fsm.Policy) Policy {
-	of, _ := p.Of[Machine].(Policy)
-	return of
+	policy, _ := p.Of[Machine].(Policy)
+	return policy
 }
 
 // balancer is the machine's data about a load balancer, or about the ConfigMap.

@@ -24,7 +24,7 @@ type rollout struct {
 	// verifying is set while a node that was lost after its change is ready again and its load balancer is not verified
 	// yet.
 	verifying bool
-	// next are the load balancers to change in the next batch. look is the load balancer to check next.
+	// next are the load balancers to change in the next batch. nextCheck is the load balancer to check next.
 	next      map[*fsm.Thing]bool
 	nextCheck *fsm.Thing
 }

@@ -25,12 +25,12 @@ type sum struct {
 	verified int
 	lost     []*fsm.Thing
 	rollout  rollout
-	// upToDate are the load balancers that are up to date. look is the one whose last check is the oldest; nil for
-	// none.
+	// upToDate are the load balancers that are up to date. oldestCheck is the one whose last check is the oldest; nil
+	// for none.
 	upToDate    []*fsm.Thing
 	oldestCheck *fsm.Thing
-	// list is the thing of the ConfigMap; nil if EKCO knows none. says is the wanted content of the ConfigMap. behind
-	// are the load balancers of ready nodes that are not up to date.
+	// list is the thing of the ConfigMap; nil if EKCO knows none. wantedList is the wanted content of the ConfigMap.
+	// behind are the load balancers of ready nodes that are not up to date.
 	list       *fsm.Thing
 	wantedList string
 	behind     []*fsm.Thing

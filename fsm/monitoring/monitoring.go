@@ -77,11 +77,11 @@ func (machine) Ended(_ *fsm.State, t *fsm.Thing, rec *journal.ActionRecord, _ *j
 // Replicas returns how many replicas the Prometheus or the Alertmanager must have if the cluster has this number of
 // nodes, ready or not.
 func Replicas(of journal.Subject, nodes int) int {
-	most := 2
+	limit := 2
 	if of.Kind == journal.MonitoringAlertmanager.Kind {
-		most = 3
+		limit = 3
 	}
-	return min(most, nodes)
+	return min(limit, nodes)
 }
 
 // wanted returns how many replicas the object must have, and the number of nodes. Both are zero if EKCO knows no node.

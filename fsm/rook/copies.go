@@ -47,11 +47,11 @@ func wishCopies(t *fsm.Thing, w *fsm.World) (wish, bool) {
 
 // highest returns the highest number that the change sets.
 func highest(change journal.RookChange) int {
-	most := 0
+	maximum := 0
 	for _, number := range change.Numbers {
-		most = max(most, number.To)
+		maximum = max(maximum, number.To)
 	}
-	return most
+	return maximum
 }
 
 // largestPool returns the pool with the most copies among the pools that Rook makes for a number in the resource, and
@@ -97,8 +97,8 @@ func outdatedNumbers(of journal.Subject, change journal.RookChange, w *fsm.World
 		if keeps, pool := largestPool(reported, of, change.Names, place); keeps > number.To {
 			return fmt.Sprintf("Ceph keeps %s of pool %s, and Rook would lower that to %d", copies(keeps), pool, number.To)
 		}
-		if most := max(p.MinCopies, p.MaxCopies); number.To > most {
-			return fmt.Sprintf("%s must be %d at most", journal.RookNumberName(place), most)
+		if limit := max(p.MinCopies, p.MaxCopies); number.To > limit {
+			return fmt.Sprintf("%s must be %d at most", journal.RookNumberName(place), limit)
 		}
 	}
 	return ""

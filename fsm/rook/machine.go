@@ -79,8 +79,8 @@ func wishes(t *fsm.Thing, w *fsm.World) []wish {
 		return nil // without a CephCluster that EKCO manages, Rook may be in the process of being removed
 	}
 	var all []wish
-	for _, one := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishFewer, wishDaemons, wishPools} {
-		if wish, asked := one(t, w); asked {
+	for _, wishFunction := range []func(*fsm.Thing, *fsm.World) (wish, bool){wishNodes, wishCopies, wishFewer, wishDaemons, wishPools} {
+		if wish, asked := wishFunction(t, w); asked {
 			all = append(all, wish)
 		}
 	}

@@ -200,8 +200,8 @@ func (p pools) wanted(pool journal.CephPool) int {
 // permanent warning of Ceph. The configured maximum does not lower copies.
 func (p pools) size(pool journal.CephPool) int {
 	size := max(pool.Size, p.policy.copies(p.upHosts))
-	if most := max(p.policy.MinCopies, p.allHosts); pool.Name == p.mgr && !pool.OnOSDs && size > most {
-		return most
+	if limit := max(p.policy.MinCopies, p.allHosts); pool.Name == p.mgr && !pool.OnOSDs && size > limit {
+		return limit
 	}
 	return size
 }

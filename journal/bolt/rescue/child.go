@@ -135,8 +135,8 @@ func markUnverified(ctx context.Context, err error) error {
 
 // isFinding reports whether the error is a result of the verification, and not a failure to verify.
 func isFinding(err error) bool {
-	for _, says := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, ErrBlank} {
-		if errors.Is(err, says) {
+	for _, sentinel := range []error{journal.ErrDamaged, journal.ErrOtherFormat, journal.ErrNotAJournal, journal.ErrLocked, ErrBlank} {
+		if errors.Is(err, sentinel) {
 			return true
 		}
 	}

@@ -34,7 +34,7 @@ func listed(rec *journal.ActionRecord, list string) error {
 	}
 	switch {
 	case holds != "":
-		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("a list holds %s, and you must name the one that you read; read it with \"ekco status\", then \"ekco retry --force --list %s %s\"", rec.ID, holds, rec.ID)}
+		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("%s waits because of a list; read the list with \"ekco status\", then run \"ekco retry --force --list %s %s\"", rec.ID, holds, rec.ID)}
 	case list != "":
 		return &RefusedError{Rule: RuleListed, Reason: fmt.Sprintf("list %s does not hold %s now; \"ekco status\" shows what does", list, rec.ID)}
 	}
@@ -94,7 +94,7 @@ func (s *State) openAction(verb, id string) (*journal.ActionRecord, error) {
 // Accept returns the draft that ends safe mode, or [ErrNotInSafeMode].
 func Accept(s *State, reason, actor string) ([]journal.Draft, error) {
 	if !s.Journal.SafeMode() {
-		return nil, fmt.Errorf("accept the journal: %w; nothing is to be accepted", ErrNotInSafeMode)
+		return nil, fmt.Errorf("accept the journal: %w; there is nothing to accept", ErrNotInSafeMode)
 	}
 	return []journal.Draft{{
 		Type: journal.TypeJournalAccepted, Subject: journal.JournalSubject, Actor: actor,

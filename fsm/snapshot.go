@@ -111,7 +111,7 @@ func (s *State) read(body []byte) error {
 		return err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("the state does not end where it should")
+		return errors.New("there is more data after the state")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ var Words = words.Component{
 	Rows: []words.Row{
 		words.Noted(journal.KotsadmDatabase.Kind, "kotsadm's database", "Kotsadm"),
 		words.Observed(journal.KotsadmDatabase.Kind, func(facts journal.KotsadmFacts) string {
-			return "is asked to have " + facts.Size() + " replicas"
+			return "specifies " + facts.Size() + " replicas"
 		}),
 		words.Gone(journal.KotsadmDatabase.Kind),
 	},

@@ -43,10 +43,10 @@ var actionRows = []Row{
 	{
 		Type: journal.TypeActionLeft, Tone: Doubtful, ByWorker: true,
 		Sentence: Of(func(e journal.Event, p *journal.ActionLeft) string {
-			return fmt.Sprintf("%s: leaves %s for good%s", e.Action, p.What, Because(p.Reason))
+			return fmt.Sprintf("%s: will never remove %s%s", e.Action, p.What, Because(p.Reason))
 		}),
 		Log: Of(func(_ journal.Event, p *journal.ActionLeft) Line {
-			return Warn("left for good", "what", p.What, "reason", p.Reason)
+			return Warn("will never remove this", "what", p.What, "reason", p.Reason)
 		}),
 	},
 	{

@@ -7,18 +7,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// firstNodes is how many nodes a rollout changes one by one before it changes several at the same time.
-const firstNodes = 3
+// oneByOneLimit is how many nodes a rollout changes one by one before it changes several at the same time.
+const oneByOneLimit = 3
 
 // IsOneByOne reports whether a rollout that has changed done nodes still changes them one by one. EKCO runs checks and
 // trials that need a pod only on these first nodes.
-func IsOneByOne(done int) bool { return done < firstNodes }
+func IsOneByOne(done int) bool { return done < oneByOneLimit }
 
 // RolloutBatch returns how many nodes a rollout may change at the same time if verified nodes are changed and verified:
 // one until three are, then 2, 4, 8 and so on, up to limit.
 func RolloutBatch(verified, limit int) int {
 	batch := 1
-	for next := firstNodes; next <= verified && batch < limit; next += batch {
+	for next := oneByOneLimit; next <= verified && batch < limit; next += batch {
 		batch *= 2
 	}
 	return min(batch, limit)

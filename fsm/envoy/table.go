@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Table returns the machine of Envoy on a node.
+// Table returns the states and transitions of Envoy on a node.
 func Table() fsm.Table {
 	return fsm.Table{
 		Name: Machine, Title: "Envoy",

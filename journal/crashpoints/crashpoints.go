@@ -1,12 +1,12 @@
-// Package crashpoints chooses the points at which a crash matrix stops the process: all of them,
-// or a sample under the race detector, where each takes many times as long. The sample suffices
-// there, because every point runs the same goroutines on the same data.
+// Package crashpoints chooses the points at which a crash test stops the process. A test tries all its points, but
+// under the race detector only a sample, because each point then takes many times as long. The sample is enough there,
+// because every point runs the same goroutines on the same data.
 //
-// A seed decides which points are in the sample. Each test logs it. These variables repeat a run
-// or change it:
+// A seed decides which points are in the sample, and the test logs the seed. These environment variables change the
+// sample:
 //
 //	EKCO_CRASH_SEED=7       the sample of seed 7, instead of a random seed
-//	EKCO_CRASH_POINTS=20    20 points of each matrix
+//	EKCO_CRASH_POINTS=20    20 points in each test
 //	EKCO_CRASH_POINTS=all   all points, also under the race detector
 package crashpoints
 
@@ -21,13 +21,13 @@ import (
 
 const seedVariable = "EKCO_CRASH_SEED"
 
-// CountVariable names the environment variable for the number of points of each matrix, or "all".
+// CountVariable is the environment variable with the number of points that each test tries, or "all".
 const CountVariable = "EKCO_CRASH_POINTS"
 
-// randomSeed is the same for all tests of a binary, so that one variable repeats them all.
+// randomSeed returns the same seed for all tests of a binary, so that one variable repeats them all.
 var randomSeed = sync.OnceValue(rand.Uint64)
 
-// Choose returns the points to try, of 1 to n, in order. The test fails if there are none.
+// Choose returns which of the points 1 to n the test must try, in order. It fails the test if n is less than 1.
 func Choose(t testing.TB, n int) []int {
 	t.Helper()
 	return choose(t, n, defaultCount)
@@ -49,7 +49,7 @@ func choose(t testing.TB, n, limit int) []int {
 	return pick(rand.New(rand.NewPCG(seed, name.Sum64())), n, count)
 }
 
-// ChooseOf returns the points to try, in order.
+// ChooseOf returns which of the points the test must try, in order.
 func ChooseOf[T any](t testing.TB, points []T) []T {
 	t.Helper()
 	return chooseOf(t, points, defaultCount)
@@ -71,7 +71,8 @@ func chooseOf[T any](t testing.TB, points []T, limit int) []T {
 	return chosen
 }
 
-// pick divides 1 to n into count parts and picks one number of each. random may be nil if count is n.
+// pick divides the numbers 1 to n into count ranges, and picks a random number from each range. random may be nil if
+// count is n.
 func pick(random *rand.Rand, n, count int) []int {
 	picked := make([]int, count)
 	for i := range count {

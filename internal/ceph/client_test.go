@@ -16,7 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim"
 )
 
-// answer is what a command gives.
+// answerGroup is what a command gives.
 type answer struct {
 	stdout, stderr string
 	exitCode       int

@@ -16,7 +16,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/sim"
 )
 
-// answerGroup is what a command gives.
+// answer is what a command gives.
 type answer struct {
 	stdout, stderr string
 	exitCode       int

@@ -46,7 +46,7 @@ func (c command) form() (form string, ok bool) {
 	return form, ok
 }
 
-// stderrLine returns the command as an input line.
+// line returns the command as a line of stdin.
 func (c command) line() string { return strings.Join(c.args, " ") + "\n" }
 
 // answeredBy reports whether the value can only be the answer of this command. If an old version of Ceph answers

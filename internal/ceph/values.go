@@ -62,7 +62,7 @@ func (v *values) trackNesting(b byte) {
 	}
 }
 
-// finish returns the value if the next byte is a newline.
+// end returns the value if b is the newline after it.
 func (v *values) end(b byte) ([]byte, error) {
 	value := quoteBareNumbers(v.partial)
 	*v = values{}

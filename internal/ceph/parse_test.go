@@ -247,7 +247,7 @@ func FuzzParsers(f *testing.F) {
 	})
 }
 
-// checkTree checks that hosts and OSDs agree, whatever Ceph parsed.
+// checkTree checks that hosts and OSDs agree, whatever Ceph said.
 func checkTree(t *testing.T, tree Tree) {
 	for _, host := range tree.Hosts {
 		if found, ok := tree.Host(host.Name); !ok || !cmp.Equal(found, host) {

@@ -42,7 +42,7 @@ type Store struct {
 	mu sync.Mutex
 	// found has the result of the last task on each node, by the node's UID.
 	found map[string]journal.CertificatesOnPrimary
-	// skew is the time by which the node's clock was ahead then, by the node's UID.
+	// skew is the time by which the node's clock was ahead then (negative: behind), by the node's UID.
 	skew map[string]time.Duration
 }
 
@@ -77,8 +77,8 @@ func (s *Store) Seen(uid string, found journal.CertificatesOnPrimary, since time
 	return true
 }
 
-// skewOf returns the minimum time by which a clock is ahead. The clock showed read at some time between since and now.
-// skewOf returns 0 for a difference up to [certificates.Back].
+// skewOf returns the minimum time by which a clock is ahead, negative if it is behind. The clock showed read at some time
+// between since and now. skewOf returns 0 for a difference up to [certificates.Back].
 func skewOf(read, since, now time.Time) time.Duration {
 	switch {
 	case read.Sub(now) > certificates.Back:

@@ -26,7 +26,8 @@ func explain(ctx context.Context, endpoint string, credentials *tls.Config, err 
 	return err
 }
 
-// refusalOf connects to the endpoint and waits for a TLS alert. It returns nil if there is no alert.
+// refusalOf connects to the endpoint and waits for a TLS alert. It returns the alert or another connection error. It
+// returns nil if the endpoint accepts the connection or does not answer.
 func refusalOf(ctx context.Context, endpoint string, credentials *tls.Config) error {
 	parsed, err := url.Parse(endpoint)
 	if err != nil {

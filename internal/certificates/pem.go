@@ -100,7 +100,7 @@ func (f File) Chain() ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// Legible returns at most most certificates of a file. It skips all other content, and ignores the order. Use it only
+// Legible returns the first certificates of a file, up to the number most. It skips all other content, and ignores the order. Use it only
 // for display, not to decide what to write.
 func (f File) Legible(most int) (found []*x509.Certificate) {
 	for rest := f.Content; len(found) < most; {

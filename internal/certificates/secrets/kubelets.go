@@ -35,7 +35,7 @@ const (
 	maxKubelets = 5
 )
 
-// errNoKubelet means that no kubelet answered.
+// errNoKubelet means that no node is ready, so that no kubelet was asked.
 var errNoKubelet = errors.New("no node is ready, so no kubelet can check the certificate")
 
 // Accept returns an error unless a kubelet accepts a client with the pair. It asks the kubelets of ready nodes, primaries

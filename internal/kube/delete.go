@@ -11,13 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DeleteNode deletes the Node of that name and UID. See [API].
+// DeleteNode implements [API].
 func (c *Client) DeleteNode(ctx context.Context, name, uid string) error {
 	return c.delete(ctx, "nodes", "", name, uid, metav1.DeleteOptions{}, &corev1.Node{})
 }
 
-// ForceDeletePod deletes the Pod of that name and UID with grace period 0. See
-// [API].
+// ForceDeletePod implements [API].
 func (c *Client) ForceDeletePod(ctx context.Context, namespace, name, uid string) error {
 	var grace int64
 	options := metav1.DeleteOptions{GracePeriodSeconds: &grace}
@@ -30,8 +29,8 @@ type object interface {
 	metav1.Object
 }
 
-// delete deletes the object only if it has the UID. After a conflict, it reads the object into found, which
-// must be empty, to return why.
+// delete deletes the object only if it has the UID. After a conflict, it reads the object into found to learn the
+// reason. found must be empty.
 func (c *Client) delete(ctx context.Context, resource, namespace, name, uid string, options metav1.DeleteOptions, found object) error {
 	if uid == "" {
 		return fmt.Errorf("delete %s %s: its UID is unknown; EKCO deletes nothing by name alone", resource, fullName(namespace, name))

@@ -51,7 +51,7 @@ type containerStatus struct {
 	} `json:"state"`
 }
 
-// onHost reports whether the pod can be reached at an address of its node.
+// onHost reports whether clients can reach the pod at an address of its node.
 func (p pod) onHost() bool {
 	for _, container := range p.Spec.Containers {
 		for _, port := range container.Ports {
@@ -63,11 +63,11 @@ func (p pod) onHost() bool {
 	return p.Spec.HostNetwork
 }
 
-// pods returns the existing pods of that many replicas.
+// pods returns the pods of the first replicas, as far as they exist.
 func (c *Client) pods(ctx context.Context, replicas int) ([]pod, error) {
 	var pods []pod
 	for i := range replicas {
-		read, exists, err := found[pod](ctx, c, PodRef(c.namespace, i))
+		read, exists, err := getIfExists[pod](ctx, c, PodRef(c.namespace, i))
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (p pod) state() journal.MinioPodState {
 	return journal.MinioPodWaits
 }
 
-// unscheduled returns the condition that says why the pod has no node, or an empty one.
+// unscheduled returns the condition with the reason why the pod has no node, or an empty condition.
 func (p pod) unscheduled() condition {
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == "PodScheduled" && condition.Status == "False" {
@@ -107,15 +107,14 @@ func (p pod) unscheduled() condition {
 	return condition{}
 }
 
-// lacksVolume reports whether the scheduler says that no node has the volume of the pod. The
-// wording changed with Kubernetes 1.32. A claim without a volume is another case; the scheduler
-// calls it unbound.
+// lacksVolume reports whether the scheduler's message means that no node has the volume of the pod. Kubernetes 1.32
+// changed the text. A claim without a volume is a different case, which the scheduler calls unbound.
 func lacksVolume(message string) bool {
 	return strings.Contains(message, "volume node affinity conflict") || strings.Contains(message, "match PersistentVolume's node affinity")
 }
 
-// unready says why a pod is not ready, "" if it is. It leaves out counts and times, which change
-// all the time.
+// unready returns the reason why a pod is not ready, or "". The text has no counts and times, because they change
+// often.
 func (p pod) unready() string {
 	phase := cmp.Or(p.Status.Phase, "Unknown")
 	if p.Metadata.DeletionTimestamp != "" {
@@ -156,7 +155,7 @@ func (c *Client) Unready(ctx context.Context) (journal.MinioFacts, string, error
 	}
 	lacks := seen.lacks()
 	if lacks == "" {
-		if health := c.cluster(ctx, seen.pods); health != nil {
+		if health := c.checkHealth(ctx, seen.pods); health != nil {
 			lacks = health.Error()
 		}
 		return seen.facts, lacks, nil
@@ -190,16 +189,16 @@ func (c *Client) UnreadyReplica(ctx context.Context, name string) (journal.Minio
 		return seen.facts, fmt.Sprintf("%s: %s", name, why), nil
 	}
 	var lacks string
-	if health := c.cluster(ctx, seen.pods); health != nil {
+	if health := c.checkHealth(ctx, seen.pods); health != nil {
 		lacks = health.Error()
 	}
 	return seen.facts, lacks, nil
 }
 
-// runs reports whether the replica can be asked.
+// runs reports whether the replica runs and has an address.
 func (p pod) runs() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP != "" }
 
-// starts reports whether the replica runs and has no address yet.
+// starts reports whether the replica runs but has no address yet.
 func (p pod) starts() bool { return p.state() == journal.MinioPodRuns && p.Status.PodIP == "" }
 
 var errNoAddress = errors.New("it runs but has no address yet")

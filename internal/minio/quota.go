@@ -17,12 +17,12 @@ type quota struct {
 	} `json:"status"`
 }
 
-// over names the first resource whose use exceeds the quota, or returns "".
-func (q quota) over() string {
+// exceeded returns a text about the first resource that exceeds the quota, or "".
+func (q quota) exceeded() string {
 	for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
 		hard, err := resource.ParseQuantity(q.Status.Hard[name])
 		if err != nil {
-			continue // the API server wrote it, and the result is only informative
+			continue // the API server writes only valid quantities
 		}
 		used, err := resource.ParseQuantity(q.Status.Used[name])
 		if err == nil && used.Cmp(hard) > 0 {

@@ -19,28 +19,28 @@ import (
 
 // Single is the state of standalone MinIO.
 type Single struct {
-	// Deployment is the UID of its Deployment, empty if there is none. Replicas is how many pods it
-	// asks for.
+	// Deployment is the UID of its Deployment, or empty. Replicas is the number of replicas in the Deployment's
+	// spec.
 	Deployment string
 	Replicas   int
-	// Mounts reports whether its pods use the claim of kURL's standalone MinIO.
+	// Mounts reports whether the Deployment's pods use the claim of kURL's standalone MinIO.
 	Mounts bool
-	// Pods are the pods with its label that have not ended, by name.
+	// Pods are the pods with the label of standalone MinIO that have not ended, sorted by name.
 	Pods []SinglePod
 }
 
 // SinglePod is a pod with the label of standalone MinIO.
 type SinglePod struct {
 	Name, UID, Node string
-	// Controller is the UID of the controller of the pod, Deployment the UID of the Deployment
-	// whose ReplicaSet created it. Both are empty if there is none.
+	// Controller is the UID of the pod's controller, or empty. If the controller is a ReplicaSet of a Deployment,
+	// Deployment is the UID of that Deployment.
 	Controller, Deployment string
-	// Address is HOST:PORT, empty until the pod has one.
+	// Address is HOST:PORT. It is empty until the pod has an IP address.
 	Address string
 	State   journal.MinioPodState
-	// Unready says why it is not ready, "" if it is.
+	// Unready is the reason why the pod is not ready, or "".
 	Unready string
-	// OnHost is set if the pod has the network of its node, or a port there.
+	// OnHost is set if clients can reach the pod at an address of its node (hostNetwork or hostPort).
 	OnHost bool
 	labels map[string]string
 
@@ -52,14 +52,14 @@ func (p SinglePod) Serves() bool {
 	return p.State == journal.MinioPodRuns && p.Unready == "" && p.Address != ""
 }
 
-// Own returns the pods of the Deployment.
-func (s Single) Own() []SinglePod { return s.of(true) }
+// Own returns the pods that belong to the Deployment.
+func (s Single) Own() []SinglePod { return s.podsWhere(true) }
 
-// Foreign returns the pods that have its label but do not belong to the Deployment. Clients of the
-// Service reach them, too.
-func (s Single) Foreign() []SinglePod { return s.of(false) }
+// Foreign returns the pods that have the label but do not belong to the Deployment. The Service sends clients also to
+// these pods.
+func (s Single) Foreign() []SinglePod { return s.podsWhere(false) }
 
-func (s Single) of(own bool) (pods []SinglePod) {
+func (s Single) podsWhere(own bool) (pods []SinglePod) {
 	for _, pod := range s.Pods {
 		if (s.Deployment != "" && pod.Deployment == s.Deployment) == own {
 			pods = append(pods, pod)
@@ -68,8 +68,8 @@ func (s Single) of(own bool) (pods []SinglePod) {
 	return pods
 }
 
-// Serving returns a pod of the Deployment that serves. There is none if the Deployment is scaled to
-// 0.
+// Serving returns a pod of the Deployment that serves clients. It returns false if there is no such pod, or if the
+// Deployment is scaled to 0.
 func (s Single) Serving() (SinglePod, bool) {
 	if s.Replicas == 0 {
 		return SinglePod{}, false
@@ -82,7 +82,7 @@ func (s Single) Serving() (SinglePod, bool) {
 	return SinglePod{}, false
 }
 
-// Lacks says why no pod serves.
+// Lacks returns the reason why no pod serves clients.
 func (s Single) Lacks() string {
 	own := s.Own()
 	switch {
@@ -96,7 +96,7 @@ func (s Single) Lacks() string {
 	return fmt.Sprintf("pod %s of standalone MinIO is not ready: %s", own[0].Name, cmp.Or(own[0].Unready, "it has no address"))
 }
 
-// Crowded says why EKCO could not cut off clients by replacing one pod, "" if it could.
+// Crowded returns the reason why replacing one pod would not disconnect all clients, or "".
 func (s Single) Crowded() string {
 	if s.Deployment != "" && s.Replicas > 1 {
 		return fmt.Sprintf("Deployment minio asks for %d pods, which would write to the same volume at the same time; scale it to 1", s.Replicas)
@@ -111,7 +111,7 @@ func (s Single) Crowded() string {
 	return ""
 }
 
-// deployment is the part that EKCO reads of a Deployment.
+// deployment is the part of a Deployment that EKCO reads.
 type deployment struct {
 	object
 	Spec struct {
@@ -128,8 +128,8 @@ type deployment struct {
 	} `json:"spec"`
 }
 
-// mounts reports whether its pods use the claim.
-func (d deployment) mounts(claim string) bool {
+// usesClaim reports whether the Deployment's pods use the claim.
+func (d deployment) usesClaim(claim string) bool {
 	for _, volume := range d.Spec.Template.Spec.Volumes {
 		if volume.Claim.Name == claim {
 			return true
@@ -140,13 +140,13 @@ func (d deployment) mounts(claim string) bool {
 
 // Single implements [API].
 func (c *Client) Single(ctx context.Context) (Single, error) {
-	read, exists, err := found[deployment](ctx, c, DeploymentRef(c.namespace))
+	read, exists, err := getIfExists[deployment](ctx, c, DeploymentRef(c.namespace))
 	if err != nil {
 		return Single{}, err
 	}
-	single := Single{Deployment: read.Metadata.UID, Mounts: read.mounts(SingleClaimRef(c.namespace).Name)}
+	single := Single{Deployment: read.Metadata.UID, Mounts: read.usesClaim(SingleClaimRef(c.namespace).Name)}
 	if exists {
-		single.Replicas = replicasOf(read.Spec.Replicas)
+		single.Replicas = replicasOrDefault(read.Spec.Replicas)
 	}
 	ref := namedPodRef(c.namespace, "")
 	raw, err := c.objects.ListObjects(ctx, ref, Label, singleName)
@@ -161,7 +161,7 @@ func (c *Client) Single(ctx context.Context) (Single, error) {
 		if read.state() == journal.MinioPodEnded {
 			continue // evicted, for example: no client is connected to it
 		}
-		pod := read.single()
+		pod := read.toSinglePod()
 		if pod.Deployment, err = c.deploymentOf(ctx, read); err != nil {
 			return Single{}, err
 		}
@@ -173,28 +173,28 @@ func (c *Client) Single(ctx context.Context) (Single, error) {
 
 // SinglePod implements [API].
 func (c *Client) SinglePod(ctx context.Context, name, uid string) (SinglePod, bool, error) {
-	read, exists, err := found[pod](ctx, c, namedPodRef(c.namespace, name))
+	read, exists, err := getIfExists[pod](ctx, c, namedPodRef(c.namespace, name))
 	if err != nil || !exists || read.Metadata.UID != uid {
 		return SinglePod{}, false, err
 	}
-	return read.single(), true, nil
+	return read.toSinglePod(), true, nil
 }
 
-// deploymentOf returns the UID of the Deployment whose ReplicaSet created the pod, "" if there is
-// none or the ReplicaSet is gone.
+// deploymentOf returns the UID of the Deployment that owns the pod's ReplicaSet. It returns "" if there is no such
+// Deployment or ReplicaSet.
 func (c *Client) deploymentOf(ctx context.Context, p pod) (string, error) {
 	by := p.Metadata.controller()
 	if by.Kind != "ReplicaSet" {
 		return "", nil
 	}
-	set, exists, err := found[object](ctx, c, ReplicaSetRef(c.namespace, by.Name))
+	set, exists, err := getIfExists[object](ctx, c, ReplicaSetRef(c.namespace, by.Name))
 	if err != nil || !exists || set.Metadata.UID != by.UID {
 		return "", err
 	}
 	return set.Metadata.controller().UID, nil
 }
 
-func (p pod) single() SinglePod {
+func (p pod) toSinglePod() SinglePod {
 	return SinglePod{
 		Name: p.Metadata.Name, UID: p.Metadata.UID, Node: p.Spec.NodeName, Controller: p.Metadata.controller().UID,
 		Address: address(p.Status.PodIP), State: p.state(), Unready: p.unready(), OnHost: p.onHost(), labels: p.Metadata.Labels, tolerations: p.Spec.Tolerations,
@@ -240,7 +240,7 @@ func (c *Client) DeleteDeployment(ctx context.Context, uid string) error {
 
 // SingleClaim implements [API].
 func (c *Client) SingleClaim(ctx context.Context) (Claim, bool, error) {
-	read, exists, err := found[object](ctx, c, SingleClaimRef(c.namespace))
+	read, exists, err := getIfExists[object](ctx, c, SingleClaimRef(c.namespace))
 	return Claim{UID: read.Metadata.UID, Ends: read.Metadata.DeletionTimestamp != ""}, exists, err
 }
 
@@ -249,9 +249,9 @@ func (c *Client) DeleteSingleClaim(ctx context.Context, uid string) error {
 	return c.objects.DeleteObject(ctx, SingleClaimRef(c.namespace), uid)
 }
 
-// NoSuccessor is why no other pod would start.
+// NoSuccessor is the reason why no other pod could replace a pod.
 type NoSuccessor struct {
-	// Cause is the cause and its object, such as "cordoned node-1". It is empty if EKCO knows none.
+	// Cause is the cause and its object, such as "cordoned node-1". It is empty if EKCO knows no obstacle.
 	Cause string
 	// Reason is the text for a message.
 	Reason string
@@ -268,7 +268,7 @@ func (c *Client) Successor(ctx context.Context, of SinglePod) (NoSuccessor, erro
 	return c.overQuota(ctx)
 }
 
-// nodeLacks says why no such pod would start on its node.
+// nodeLacks returns the reason why a replacement of the pod would not start on the pod's node.
 func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, error) {
 	name := of.Node
 	node, err := get[node](ctx, c, NodeRef(name))
@@ -300,7 +300,7 @@ func (c *Client) nodeLacks(ctx context.Context, of SinglePod) (NoSuccessor, erro
 	return NoSuccessor{}, nil
 }
 
-// untolerated returns the first taint that would keep out a pod with those tolerations, or "".
+// untolerated returns the first taint that the tolerations do not tolerate, or "".
 func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration) string {
 	for _, taint := range taints {
 		if taint.Effect != corev1.TaintEffectNoSchedule && taint.Effect != corev1.TaintEffectNoExecute {
@@ -314,9 +314,9 @@ func untolerated(taints []corev1.Taint, tolerations []corev1.Toleration) string 
 	return ""
 }
 
-// overQuota returns the first quota of the namespace that is already exceeded: a replacement needs
-// no more than the pod before it. An installation does not grant EKCO to read quotas. Without that
-// permission the switch fails, and EKCO switches it back.
+// overQuota returns the first quota of the namespace that is already exceeded. Other quotas are no obstacle, because
+// the new pod needs only as much as the old pod. By default EKCO has no permission to read quotas. Then it cannot
+// detect an exceeded quota: the switch fails, and EKCO switches back.
 func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 	ref := kube.Ref{Version: "v1", Resource: "resourcequotas", Namespace: c.namespace}
 	list, err := c.objects.ListObjects(ctx, ref, "", "")
@@ -331,7 +331,7 @@ func (c *Client) overQuota(ctx context.Context) (NoSuccessor, error) {
 		if err != nil {
 			return NoSuccessor{}, err
 		}
-		if over := quota.over(); over != "" {
+		if over := quota.exceeded(); over != "" {
 			return NoSuccessor{"quota " + quota.Metadata.Name, fmt.Sprintf("quota %s of namespace %s is exceeded: %s", quota.Metadata.Name, c.namespace, over)}, nil
 		}
 	}

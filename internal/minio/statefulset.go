@@ -8,7 +8,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// object is what EKCO reads of every object.
+// object is the part of every object that EKCO reads.
 type object struct {
 	Metadata metadata `json:"metadata"`
 }
@@ -25,7 +25,7 @@ type metadata struct {
 	OwnerReferences   []owner           `json:"ownerReferences,omitempty"`
 }
 
-// controller returns the controller of the object, empty if it has none.
+// controller returns the controller of the object, or an empty owner.
 func (m metadata) controller() owner {
 	for _, owner := range m.OwnerReferences {
 		if owner.Controller {
@@ -59,23 +59,23 @@ type status struct {
 }
 
 func (s statefulSet) replicas() int {
-	return replicasOf(s.Spec.Replicas)
+	return replicasOrDefault(s.Spec.Replicas)
 }
 
-// replicasOf returns the replicas with the default of the API server.
-func replicasOf(asked *int) int {
+// replicasOrDefault returns the number of replicas, with the API server's default of 1.
+func replicasOrDefault(asked *int) int {
 	if asked == nil {
 		return 1
 	}
 	return *asked
 }
 
-// maxReplicas is how many replicas EKCO supports: it reads them one by one. A higher number is a
-// mistake.
+// maxReplicas is the maximum number of replicas that EKCO supports, because it reads their pods one by one. A higher
+// number is probably a mistake.
 const maxReplicas = 64
 
-// facts returns an error that is kube.ErrNotFound if the annotation is missing: EKCO does not
-// manage such a StatefulSet.
+// facts returns the facts. It returns kube.ErrNotFound if the annotation is missing, because EKCO does not manage
+// a StatefulSet without it.
 func (s statefulSet) facts() (journal.MinioFacts, error) {
 	text, asks := s.Metadata.Annotations[desiredScale]
 	if !asks {
@@ -94,7 +94,7 @@ func (s statefulSet) facts() (journal.MinioFacts, error) {
 	return journal.MinioFacts{UID: s.Metadata.UID, Generation: s.Metadata.Generation, Replicas: s.replicas(), Desired: desired}, nil
 }
 
-// lacks says what is missing until all replicas are ready, or returns "".
+// lacks returns the reason why not all replicas are ready, or "".
 func (v snapshot) lacks() string {
 	switch {
 	case v.status.ObservedGeneration < v.facts.Generation:
@@ -107,7 +107,7 @@ func (v snapshot) lacks() string {
 	return ""
 }
 
-// scale is the subresource that sets the replicas of a StatefulSet.
+// scale is the subresource of a StatefulSet that sets its replicas.
 type scale struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -117,8 +117,8 @@ type scale struct {
 	} `json:"spec"`
 }
 
-// scaleOf returns an update that fails if the StatefulSet has changed since it was read.
-func scaleOf(now statefulSet, namespace string, replicas int) scale {
+// newScale returns an update that fails if the StatefulSet has changed since it was read.
+func newScale(now statefulSet, namespace string, replicas int) scale {
 	changed := scale{APIVersion: "autoscaling/v1", Kind: "Scale", Metadata: metadata{
 		Name: App, Namespace: namespace, UID: now.Metadata.UID, ResourceVersion: now.Metadata.ResourceVersion,
 	}}

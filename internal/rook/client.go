@@ -21,10 +21,10 @@ const DefaultCallTimeout = 10 * time.Second
 
 // Options of a [Client]. The zero value is ready for use.
 type Options struct {
-	// UserAgent is how EKCO appears in the API server's audit log.
+	// UserAgent identifies EKCO in the API server's audit log.
 	UserAgent string
-	// CallTimeout is the timeout of one request, including its queueing; default 10 s. An exec has only its
-	// context's timeout.
+	// CallTimeout is the timeout of one request, including the time in the client's queue; default 10 s. An exec has
+	// only the timeout of its context.
 	CallTimeout time.Duration
 }
 
@@ -37,19 +37,19 @@ type Client struct {
 
 var _ API = (*Client)(nil)
 
-// NewClient returns a client for the API server of config, which it does not change. It sends nothing.
+// NewClient returns a client for the API server of config. It does not change config and sends no request.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if options.CallTimeout == 0 {
 		options.CallTimeout = DefaultCallTimeout
 	}
-	// It knows no types but those of errors.
+	// The scheme needs only the types of the API server's errors.
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.QPS, config.Burst = kube.DefaultQPS, kube.DefaultBurst
-	config.Timeout = 0 // each call has its own
+	config.Timeout = 0 // each call has its own timeout
 	if options.UserAgent != "" {
 		config.UserAgent = options.UserAgent
 	}
@@ -80,7 +80,7 @@ func (r resource) path(name ...string) []string {
 	return append([]string{r.api, "namespaces", Namespace, r.plural}, name...)
 }
 
-// get reads an object, or a list if the name is empty.
+// get reads an object, or a list of objects if the name is empty.
 func (c *Client) get(ctx context.Context, of resource, name, labels string, into any) error {
 	this := call{"get", of.plural, name}
 	path := of.path(name)

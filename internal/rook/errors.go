@@ -7,7 +7,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// call names a request in errors.
+// call is the description of a request for errors.
 type call struct {
 	verb, resource, name string
 }
@@ -19,7 +19,7 @@ func (c call) String() string {
 	return fmt.Sprintf("%s %s %s/%s", c.verb, c.resource, Namespace, c.name)
 }
 
-// fail adds the call and the sentinel of package kube.
+// fail adds the call and the matching sentinel error of package kube to err.
 func (c call) fail(err error) error {
 	sentinel := kube.Sentinel(err)
 	switch {
@@ -34,6 +34,6 @@ func (c call) fail(err error) error {
 	return fmt.Errorf("%s: %w: %w", c, sentinel, err)
 }
 
-// absent reports whether an error means that the object, or all of Rook, does not exist. A forbidden read does
-// not mean that.
-func absent(err error) bool { return errors.Is(err, kube.ErrNotFound) }
+// isAbsent reports whether an error means that the object, or all of Rook, does not exist. It returns false for a
+// forbidden read.
+func isAbsent(err error) bool { return errors.Is(err, kube.ErrNotFound) }

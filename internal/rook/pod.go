@@ -11,24 +11,24 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// The apps whose pods have ceph. Rook's operator has it in all versions, but since 1.4 its credentials are not
-// where the ceph program looks for them.
+// The values of label app of pods with the ceph program. Rook's operator has the program in all versions, but since
+// 1.4 the program does not find its credentials there.
 const (
 	toolsApp    = "rook-ceph-tools"
 	operatorApp = Operator
 )
 
-// appOf returns the app whose pods have ceph. An unknown version is probably a new one.
-func appOf(version Version) string {
+// appWithCeph returns the app whose pods can run ceph. An unknown version is probably a new version.
+func appWithCeph(version Version) string {
 	if version.Known && !version.AtLeast(1, 4, 0) {
 		return operatorApp
 	}
 	return toolsApp
 }
 
-// ToolsPod implements [API]. It returns the newest usable pod.
+// ToolsPod implements [API]. It prefers the newest pod.
 func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
-	app := appOf(version)
+	app := appWithCeph(version)
 	var list corev1.PodList
 	if err := c.get(ctx, pods, "", "app="+app, &list); err != nil {
 		return Pod{}, err
@@ -45,7 +45,7 @@ func (c *Client) ToolsPod(ctx context.Context, version Version) (Pod, error) {
 	return Pod{Name: newest.Name, Container: app}, nil
 }
 
-// ended reports whether no container of the pod runs, or will run.
+// ended reports whether the pod has ended and will not start again.
 func ended(p corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
@@ -55,7 +55,7 @@ func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
 	var list corev1.PodList
 	err := c.get(ctx, pods, "", osdSelector, &list)
 	switch {
-	case absent(err):
+	case isAbsent(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -63,7 +63,7 @@ func (c *Client) OSDPods(ctx context.Context, node string) ([]OSDPod, error) {
 	var found []OSDPod
 	for _, p := range list.Items {
 		if p.Spec.NodeName == node && !ended(p) {
-			found = append(found, OSDPod{Name: p.Name, OSD: osdIn(p.Labels)})
+			found = append(found, OSDPod{Name: p.Name, OSD: osdIDOf(p.Labels)})
 		}
 	}
 	slices.SortFunc(found, func(a, b OSDPod) int { return strings.Compare(a.Name, b.Name) })

@@ -33,8 +33,9 @@ func (c *Client) cephCluster(ctx context.Context) (cephCluster, error) {
 	return cluster, err
 }
 
-// find returns the index and name of the first listed node with any of the names, or -1.
-func (c cephCluster) find(names ...string) (int, string) {
+// findNode returns the index and the name of the first listed node with one of the names. The index is -1 if there is no
+// such node.
+func (c cephCluster) findNode(names ...string) (int, string) {
 	for i, entry := range c.Spec.Storage.Nodes {
 		var node struct {
 			Name string `json:"name"`
@@ -50,19 +51,19 @@ func (c cephCluster) find(names ...string) (int, string) {
 func (c *Client) StorageNode(ctx context.Context, names ...string) (StorageNode, error) {
 	cluster, err := c.cephCluster(ctx)
 	switch {
-	case absent(err):
+	case isAbsent(err):
 		return StorageNode{}, nil
 	case err != nil:
 		return StorageNode{}, err
 	}
 	node := StorageNode{ClusterUID: string(cluster.UID), UseAllNodes: cluster.Spec.Storage.UseAllNodes}
-	if i, name := cluster.find(names...); i >= 0 {
+	if i, name := cluster.findNode(names...); i >= 0 {
 		node.Name, node.Entry = name, cluster.Spec.Storage.Nodes[i]
 	}
 	return node, nil
 }
 
-// errMoved: the list changed between the read and the patch.
+// errMoved means that the list changed between the read and the patch.
 var errMoved = errors.New("the list of storage nodes changes too often")
 
 // RemoveStorageNode implements [API].
@@ -92,7 +93,7 @@ func (c *Client) removeStorageNode(ctx context.Context, node StorageNode) (json.
 	case node.ClusterUID != string(cluster.UID) || cluster.Spec.Storage.UseAllNodes:
 		return nil, nil
 	}
-	i, _ := cluster.find(node.Name)
+	i, _ := cluster.findNode(node.Name)
 	if i < 0 {
 		return nil, nil
 	}
@@ -126,7 +127,7 @@ func (c *Client) addStorageNode(ctx context.Context, node StorageNode) error {
 	case node.ClusterUID != string(cluster.UID) || cluster.Spec.Storage.UseAllNodes:
 		return nil
 	}
-	if i, _ := cluster.find(node.Name); i >= 0 {
+	if i, _ := cluster.findNode(node.Name); i >= 0 {
 		return nil
 	}
 	add := operation{Op: "add", Path: "/spec/storage/nodes/-", Value: node.Entry}
@@ -136,15 +137,15 @@ func (c *Client) addStorageNode(ctx context.Context, node StorageNode) error {
 	return c.patch(ctx, operation{Op: "test", Path: "/metadata/resourceVersion", Value: cluster.ResourceVersion}, add)
 }
 
-// operation is one of a JSON patch.
+// operation is one operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// patchOut removes the entry at an index only if it is still there and the list is still in use; otherwise it
-// returns errMoved.
+// patchOut removes the entry at an index. It returns errMoved if the entry is not there any more, or if Rook does not use
+// the list any more.
 func (c *Client) patchOut(ctx context.Context, clusterUID string, index int, entry json.RawMessage) error {
 	path := "/spec/storage/nodes/" + strconv.Itoa(index)
 	return c.patch(ctx,
@@ -165,7 +166,7 @@ func (c *Client) patch(ctx context.Context, operations ...operation) error {
 	err = c.rest.Patch(types.JSONPatchType).AbsPath(cephClusters.path(ClusterName)...).Body(patch).Do(ctx).Error()
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Code == http.StatusUnprocessableEntity {
-		// The API server answers so if a test failed.
+		// The API server returns this error if a test failed.
 		return fmt.Errorf("%w: %w", errMoved, err)
 	}
 	return call{"patch", "cephclusters", ClusterName}.fail(err)

@@ -11,7 +11,7 @@ import (
 type Version struct {
 	Known               bool
 	Major, Minor, Patch int
-	// Text is the tag it was read from.
+	// Text is the image tag with the version.
 	Text string
 }
 
@@ -23,8 +23,8 @@ func (v Version) String() string {
 	return fmt.Sprintf("v%d.%d.%d", v.Major, v.Minor, v.Patch)
 }
 
-// AtLeast reports whether the version is known and not older than this one. It ignores what follows the
-// numbers: kURL's "v1.0.4-14.2.21" is 1.0.4.
+// AtLeast reports whether the version is known and at least the given version. It uses only the first three numbers:
+// kURL's "v1.0.4-14.2.21" is 1.0.4.
 func (v Version) AtLeast(major, minor, patch int) bool {
 	if !v.Known {
 		return false
@@ -37,7 +37,7 @@ func (v Version) AtLeast(major, minor, patch int) bool {
 	return true
 }
 
-// semver is a semantic version after an optional v.
+// semver matches a semantic version with an optional v before it.
 var semver = regexp.MustCompile(`^v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)
 
 // versionOf reads the version from the tag of an image.
@@ -49,7 +49,7 @@ func versionOf(image string) (Version, bool) {
 	}
 	version := Version{Known: true, Text: tag}
 	for i, number := range []*int{&version.Major, &version.Minor, &version.Patch} {
-		// At most nine digits: it fits.
+		// The pattern allows at most nine digits, so there is no overflow.
 		*number, _ = strconv.Atoi(found[i+1])
 	}
 	return version, true

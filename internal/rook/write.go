@@ -15,8 +15,8 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// ScaleDown implements [API]. kURL's permissions allow neither a patch nor the scale subresource, so it reads
-// and replaces the whole object.
+// ScaleDown implements [API]. It reads and replaces the whole object, because kURL's permissions allow neither a patch
+// nor the scale subresource.
 func (c *Client) ScaleDown(ctx context.Context, name, uid string) error {
 	return kube.Retry(kube.ErrConflict, func() error { return c.scaleDown(ctx, name, uid) })
 }
@@ -74,7 +74,7 @@ func (c *Client) DeleteDeployment(ctx context.Context, name, uid string) error {
 	if !errors.Is(err, kube.ErrConflict) {
 		return err
 	}
-	// The precondition failed: find out why.
+	// The precondition failed. Read the Deployment to find the reason.
 	live, readErr := c.deployment(ctx, name)
 	switch {
 	case errors.Is(readErr, kube.ErrNotFound):

@@ -35,8 +35,8 @@ func (c *Cluster) after(effect string) {
 	}
 }
 
-// confirmed waits for half the pod's time limit until the pod is confirmed, and returns why it is not. Like a kubelet,
-// it ends the program when its pod is removed.
+// confirmed waits until the pod is confirmed, for at most half the pod's time limit. It returns an error if the pod is
+// not confirmed. Like a kubelet, it ends the program when its pod is removed.
 func (c *Cluster) confirmed(pod corev1.Pod, answers func() bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second/2)
 	defer cancel()
@@ -57,7 +57,7 @@ func (c *Cluster) confirmed(pod corev1.Pod, answers func() bool) error {
 	return nil
 }
 
-// remove ends a program that waits to be confirmed.
+// remove ends a program that waits for the confirmation.
 func (c *Cluster) remove(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,8 @@ func (c *Cluster) accept(pod corev1.Pod) {
 	time.AfterFunc(time.Duration(*pod.Spec.ActiveDeadlineSeconds)*time.Second, func() { c.fails(pod, "DeadlineExceeded") })
 }
 
-// count counts the unfinished pods in the API. The entry in under is removed a moment after the pod has ended.
+// count counts the unfinished pods in the API. It checks each pod, because the entry in under is removed only after the
+// pod has ended.
 func (c *Cluster) count() {
 	c.mu.Lock()
 	names := slices.Collect(maps.Keys(c.under))
@@ -155,7 +156,7 @@ func (c *Cluster) end(pod corev1.Pod, program Program) {
 	c.succeeds(pod)
 }
 
-// succeeds reports the program's success, once its node is reachable.
+// succeeds reports the program's success when its node is reachable.
 func (c *Cluster) succeeds(pod corev1.Pod) {
 	if c.isCutOff(pod) {
 		time.AfterFunc(time.Second, func() { c.succeeds(pod) })
@@ -172,7 +173,7 @@ func (c *Cluster) fails(pod corev1.Pod, reason string) {
 	}
 }
 
-// Kill ends the pod of a node as an eviction does.
+// Kill ends the pods of a node like an eviction.
 func (c *Cluster) Kill(node string) {
 	for _, pod := range c.on(node) {
 		c.fails(pod, "Evicted")
@@ -267,7 +268,7 @@ func (c *Cluster) isUnfinished(pod corev1.Pod) bool {
 	return c.isReachable(pod) && now.Status.Phase != "Succeeded" && now.Status.Phase != "Failed"
 }
 
-// status sets the status of a pod that has not ended, if its node still has it and is reachable.
+// status sets the status of a pod if the pod exists, has not ended and its node is reachable.
 func (c *Cluster) status(pod corev1.Pod, phase string, more func(status map[string]any)) bool {
 	if !c.isUnfinished(pod) {
 		return false
@@ -308,7 +309,7 @@ func (c *Cluster) ended(name string) {
 	delete(c.under, name)
 }
 
-// bad records when a pod can no longer succeed, unless the pod has been removed.
+// bad records the time at which a pod can no longer succeed, unless the pod has been removed.
 func (c *Cluster) bad(name string) {
 	c.mu.Lock()
 	if c.badSince[name].IsZero() {

@@ -29,26 +29,26 @@ const Namespace = "kurl"
 // Program defines how a task's program behaves on a node. The zero value starts after a second, runs for three seconds
 // and succeeds.
 type Program struct {
-	// Start is how long the container takes to start, Run how long the program runs; the defaults are 1 s and 3 s.
+	// Start is the time until the container has started. Run is the duration of the program. The defaults are 1 s and 3 s.
 	Start, Run time.Duration
-	// Waits is the reason why the container never starts, Message the kubelet's message about it.
+	// Waits is the reason why the container never starts. Message is the kubelet's message about it.
 	Waits, Message string
 	// Hangs makes the program run until the pod's deadline.
 	Hangs bool
 	// Dies makes the program exit with an error code and without output.
 	Dies bool
-	// Lines are the program's log. Failed is the reported failure, empty for success.
+	// Lines are the program's log. Failed is the reported failure, or empty for success.
 	Lines  []string
 	Failed string
 	// Silent makes the program succeed without reporting its outcome.
 	Silent bool
-	// Then returns why a task's second program, of another image, cannot run; nil if it can.
+	// Then returns an error if a task's second program, with this image, cannot run.
 	Then func(image string) error
-	// Trial runs after Runs if the task has [hosttask.Task.Trial]. It calls wait, which reports the result and waits
-	// for the confirmation while answers returns true; wait's error says why the change is not confirmed. An error of
+	// Trial runs after Runs if the task has [hosttask.Task.Trial]. It must call wait, which reports the result and waits
+	// for the confirmation while answers returns true. wait returns an error if the change is not confirmed. An error of
 	// Trial replaces the result.
 	Trial func(args []string, wait func(answers func() bool) error) error
-	// Runs is the program: it receives the arguments and returns the reported result.
+	// Runs is the program itself: it receives the arguments and returns the result to report.
 	Runs func(args []string) (result any, err error)
 }
 
@@ -91,7 +91,7 @@ func New(names ...string) *Cluster {
 	return c
 }
 
-// Add adds a ready node, whose UID is its name after "uid-".
+// Add adds a ready node with the UID "uid-NAME".
 func (c *Cluster) Add(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *Cluster) Most() int {
 	return c.most
 }
 
-// BadFor returns the longest time that a pod which can no longer succeed was kept.
+// BadFor returns the longest time for which a pod existed that could no longer succeed.
 func (c *Cluster) BadFor() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -237,3 +237,113 @@ func TestAPlanWithoutTheComparisonThatCanBeCancelledIsFollowed(t *testing.T) {
 		})
 	}
 }
+
+// TestASourceThatIsGoneForTheLastLookIsNotDeletedUnasked: nobody knows what is on it.
+func TestASourceThatIsGoneForTheLastLookIsNotDeletedUnasked(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.comes("done cut-over")
+		b.Source.SetLatency(5 * time.Second)
+		for b.Count("started delete-deployment") == 0 {
+			b.Pass(time.Second)
+		}
+		b.Stick(true)
+		b.KillSingle()
+		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "Deployment minio has no pod")
+		b.Pass(3 * recheckInterval)
+		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
+			t.Fatal(got)
+		}
+		b.held(journal.StepDeleteMinioDeployment, MinioNothingLacks, "Deployment minio has no pod")
+		b.force(r)
+		b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "Deployment minio has no pod")
+		b.force(r)
+		b.ends(r, claimKept)
+	})
+}
+
+// below finds an object below another one from the deletion on.
+type below struct {
+	minio.API
+	deletes func() bool
+}
+
+func (l below) Nested(ctx context.Context, pod string) ([]minio.Nested, error) {
+	if l.deletes() {
+		return []minio.Nested{{Bucket: plain, Key: "report/2026.csv", Above: "report"}}, nil
+	}
+	return l.API.Nested(ctx, pod)
+}
+
+// TestACheckThatEndsWithAHoldProvesNothingLater: somebody else deletes the Deployment minutes later.
+func TestACheckThatEndsWithAHoldProvesNothingLater(t *testing.T) {
+	other := minio.ServiceRef(miniosim.Namespace)
+	other.Name = "minio-nodeport"
+	for name, isBelow := range map[string]bool{"an object below another": true, "another Service": false} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.asks()
+				m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, listener: &listener{}}
+				m.Stores = miniosim.Network{Both: b.Both}
+				if isBelow {
+					m.api = below{m.api, func() bool { return b.Count("started delete-deployment") > 0 }}
+				}
+				cfg, put := b.Config([]actions.Definition{migrating(m)}), false
+				cfg.Preflights[actions.Mirrored] = actions.PreflightFunc(func(context.Context, journal.ActionRecord) actions.Verdict {
+					if !isBelow && !put && b.Count("noted delete-deployment") > 0 {
+						put = true
+						b.Put(other, `{"spec":{"selector":{"app":"minio"}}}`)
+					}
+					return actions.Pass()
+				})
+				r := b.Start(cfg)
+				if isBelow {
+					b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "report/2026.csv")
+				} else {
+					b.held(journal.StepDeleteMinioDeployment, MinioNoBypass, "minio-nodeport")
+				}
+				b.Source.Write(plain, "late", "acknowledged", s3.Attributes{}, time.Now())
+				b.Remove(minio.DeploymentRef(miniosim.Namespace))
+				b.ReconcileSingle()
+				b.Remove(other)
+				b.Retry(r)
+				if isBelow {
+					b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "does not serve")
+					b.force(r)
+				}
+				r.End()
+				if got := b.outcome(); !strings.Contains(got, claimKept) {
+					t.Errorf("it ends with %s; %s", b.LastLine(), got)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatALifecycleRemovesAfterTheSwitchIsNotMissed: ha-minio has it, too, or its lifecycle removed it.
+func TestWhatALifecycleRemovesAfterTheSwitchIsNotMissed(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.asks()
+		r := b.start()
+		b.comes("done cut-over")
+		b.Source.Delete(kept, "document-0", time.Now())
+		r.End()
+		if got := b.outcome(); !strings.Contains(got, "Deployment false, claim false") {
+			t.Errorf("it ends with %s; %s", b.LastLine(), got)
+		}
+	})
+}
+
+// TestAnOlderPlanThatHasDeletedTheDeploymentDeletesTheClaim: it has no check that could prove anything.
+func TestAnOlderPlanThatHasDeletedTheDeploymentDeletesTheClaim(t *testing.T) {
+	left := &remains{claim: minio.Claim{UID: "uid-claim"}, exists: true}
+	record := recordOf(t, ours, map[string]any{journal.StepDeleteMinioDeployment: struct{}{}})
+	record.Planned, record.Plan.Steps = true, []journal.PlannedStep{{ID: journal.StepDeleteMinioDeployment, Does: journal.StepDeleteMinioDeployment}}
+	if proof, err := (deleteSingleClaim{&migrator{api: left}}).Prove(t.Context(), actions.StepContext{Action: record}); err != nil || proof.Done {
+		t.Errorf("%+v, %v", proof, err)
+	}
+}

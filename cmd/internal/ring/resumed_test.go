@@ -97,3 +97,56 @@ func TestAPauseSetBeforeAnOlderCopyIsUsedStaysBesideAnOlderEKCO(t *testing.T) {
 		w.stop(in)
 	})
 }
+
+// TestAPauseSetPastASalvageStays, whatever the clocks say: another EKCO knew lost events with the same numbers, and has
+// the mirror.
+func TestAPauseSetPastASalvageStays(t *testing.T) {
+	for name, c := range map[string]struct {
+		behind time.Duration
+		// others are further events after the pause, which the salvage keeps with it.
+		others int
+	}{
+		"of a journal that lost its end":            {behind: 3 * time.Hour},
+		"of an older copy that went on and lost it": {others: 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.store = memory.New(memory.Clock(func() time.Time { return w.now().Add(-c.behind) }))
+				in := w.started()
+				pass(time.Minute)
+				old := w.copied()
+				kept := w.state().Seq
+				for range 3 {
+					w.pauses(in, "worker-1", 0)
+					w.command(in.Backend(nil).Resume(t.Context(), api.ResumeRequest{Name: "worker-1", Actor: person}))
+				}
+				pass(time.Minute)
+				w.dies(in)
+				w.store = memory.New(memory.Clock(w.now))
+				w.dies(w.started())
+				w.store = old
+				pass(time.Hour)
+				salvage := func() {
+					w.tell(journal.JournalSubject, journal.TypeJournalSalvaged, journal.JournalSalvaged{LastSeq: kept})
+				}
+				if c.others == 0 {
+					salvage()
+				}
+				w.tell(journal.ClusterSubject, journal.TypePauseSet, journal.PauseSet{Reason: "new switch"})
+				for range c.others {
+					w.tell(journal.NodeSubject("worker-3", ""), journal.TypePauseCleared, journal.PauseCleared{})
+				}
+				if c.others > 0 {
+					kept = w.state().Seq
+					salvage()
+				}
+				in = w.started()
+				if len(w.state().Pauses) != 1 {
+					t.Errorf("in force are %+v", w.state().Pauses)
+				}
+				w.stop(in)
+			})
+		})
+	}
+}

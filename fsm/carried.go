@@ -94,7 +94,7 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 		} else {
 			origin = journal.PauseOrigin{JournalID: from.Adopted.JournalID, Seq: pause.Seq, At: pause.At}
 		}
-		endedHere := !here && origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept
+		endedHere := !here && (s.tookOver(from) || origin.JournalID == s.Journal.ID && origin.Seq <= from.Kept)
 		if endedHere || here && (!from.knew(own) || samePause(own, pause)) {
 			continue
 		}
@@ -104,6 +104,12 @@ func (s *State) takeOverPauses(from Mirrored) (drafts []journal.Draft) {
 		})
 	}
 	return drafts
+}
+
+// tookOver reports whether this journal has already taken over this very mirror.
+func (s *State) tookOver(from Mirrored) bool {
+	last := s.Journal.Adopted
+	return last != nil && last.JournalID == from.Adopted.JournalID && last.Mirrored == from.Adopted.Mirrored && last.Mirrored.Seq > 0
 }
 
 func samePause(x, y PauseState) bool {

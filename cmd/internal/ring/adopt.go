@@ -123,6 +123,9 @@ func (r *Ring) kept(ctx context.Context, s *fsm.State, content mirror.Content) (
 			return kept, nil
 		}
 	}
+	if known.Seq == 0 && content.Knew(r.journalID) > 0 {
+		return 0, nil // an older EKCO wrote the mirror, without positions
+	}
 	there, err := journal.Contains(ctx, r.cfg.Store, known)
 	if err != nil || !there {
 		return 0, err

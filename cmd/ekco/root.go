@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +18,21 @@ func run(ctx context.Context, a *app, args []string) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	help := root.HelpFunc()
+	var unknown error
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		// Cobra shows help before it checks arguments.
+		if typed := cmd.Flags().Args(); len(typed) > 0 && cmd.HasAvailableSubCommands() {
+			unknown = unknownCommand(cmd, typed[0])
+			return
+		}
+		help(cmd, args)
+	})
 	cmd, err := root.ExecuteContextC(ctx)
-	return conclude(a.stderr, cmd.CommandPath(), err)
+	if err == nil {
+		err = unknown
+	}
+	return conclude(a.stderr, strings.TrimSuffix(cmd.CommandPath(), " help"), err)
 }
 
 func newRootCommand(a *app) *cobra.Command {
@@ -39,6 +53,7 @@ journal of EKCO.`,
   ekco history --since 1h
   ekco purge-node worker-2`,
 		Args:          noArgument,
+		Version:       version.Get().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(*cobra.Command, []string) error {
@@ -46,6 +61,8 @@ journal of EKCO.`,
 			return err
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetHelpCommand(newHelpCommand())
 	root.PersistentPreRunE = a.checkLogLevel
 	root.PersistentFlags().String("config", "", "configuration file; default: config.yaml (or .yml, .json, .toml) in /etc/ekco, $HOME or the working directory")
 	config.RegisterFlags(root.PersistentFlags(), "log_level", "journal")
@@ -80,6 +97,26 @@ journal of EKCO.`,
 	wrapArgs(root)
 	spellFlags(root)
 	return root
+}
+
+// newHelpCommand replaces cobra's command, which shows the help of ekco if the command is unknown.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Example: "  ekco help purge-node",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			switch {
+			case err != nil:
+				return usageError{err}
+			case len(rest) > 0:
+				return unknownCommand(of, rest[0])
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
 }
 
 // checkLogLevel rejects an unknown level, even if the command logs nothing.

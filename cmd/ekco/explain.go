@@ -105,15 +105,13 @@ func problemsOf(status api.Status) problems {
 	return problems{status.Verdict, status.Problems, status.Next}
 }
 
-// meant resolves a name on the command line: an open action, KIND/NAME, or every node and thing of that name.
+// meant resolves a name on the command line: an open action, a node, every other thing of that name, or KIND/NAME.
 func meant(status api.Status, word string) (requests []api.ThingRequest) {
 	if slices.ContainsFunc(status.Actions, func(r journal.ActionRecord) bool { return r.ID == word }) {
 		return []api.ThingRequest{{Action: word}}
 	}
-	for _, node := range status.Nodes {
-		if node.Name == word {
-			requests = append(requests, api.ThingRequest{Kind: fsmnode.Machine, Name: word})
-		}
+	if isNode(status, word) {
+		return []api.ThingRequest{{Kind: fsmnode.Machine, Name: word}}
 	}
 	for _, thing := range status.Things {
 		if thing.Name == word {

@@ -18,16 +18,16 @@ import (
 func newHistoryCommand(a *app) *cobra.Command {
 	flags := historyFlags{words: a.words}
 	cmd := &cobra.Command{
-		Use:   "history [KIND/NAME]",
+		Use:   "history [NODE|KIND/NAME]",
 		Short: "Show what happened, newest last",
 		Long: `Shows what EKCO saw, decided and did, one event per line, newest last; -o tree
 groups each action's steps with their durations and outcomes, and names its cause;
 --summary shows one line for each action, refusal and pause. Both show a rollout
 (the same change on several nodes) as one entry with a line for each action.
-With KIND/NAME it shows the events of that node or thing alone; --node also shows the
+With NODE or KIND/NAME it shows the events of that node or thing alone; --node also shows the
 events of the pods on the node.
 
-Without KIND/NAME, --node, --component, --action, --type, --since and --limit it shows the
+Without a name, --node, --component, --action, --type, --since and --limit it shows the
 last 24 hours, and says on standard error if there is more; --since all shows
 everything. --limit N shows the newest N events, or with --reverse the newest
 first. Times are in UTC; --local shows and reads them in the time zone of this
@@ -37,7 +37,7 @@ machine, or in that of the environment variable TZ.
 yesterday), a time (2026-11-21T08:00:00Z, 2026-11-21 08:00) or a time of day (00:09), which means the latest one. --type takes names and patterns like "step.*",
 and --component families of types, separated by commas: `+inWords(a.words.Components())+`.`),
 		Example: `  ekco history --node worker-2
-  ekco history node/worker-2
+  ekco history worker-2
   ekco history --since 1h -o tree
   ekco history --since yesterday --summary
   ekco history --since yesterday --until 00:09

@@ -371,13 +371,13 @@ func TestWithoutAWordEverythingThatIsWrongIsExplained(t *testing.T) {
 	d.expect(d.types("explain"), exitDone, "OK: no problems, and nothing waits\n", "")
 }
 
-func TestABareNameMeansEverythingThatHasIt(t *testing.T) {
+func TestABareNameMeansTheNodeOrAllThingsOfThatName(t *testing.T) {
 	status := api.Status{
 		Nodes:  []api.NodeStatus{{Name: "minio", UID: "1"}, {Name: "minio", UID: "2"}, {Name: "w"}},
-		Things: []api.ThingStatus{{Machine: "minio", Name: "minio"}, {Machine: "csr", Name: "a/b"}}, Actions: []journal.ActionRecord{{ID: "move-1"}},
+		Things: []api.ThingStatus{{Machine: "minio", Name: "minio"}, {Machine: "csr", Name: "a/b"}, {Machine: "lamp", Name: "lamp"}, {Machine: "csr", Name: "lamp"}}, Actions: []journal.ActionRecord{{ID: "move-1"}},
 	}
 	for word, want := range map[string][]api.ThingRequest{
-		"minio": {{Kind: "minio", Name: "minio"}, {Kind: "node", Name: "minio"}}, "w": {{Kind: "node", Name: "w"}}, "move-1": {{Action: "move-1"}},
+		"minio": {{Kind: "node", Name: "minio"}}, "lamp": {{Kind: "csr", Name: "lamp"}, {Kind: "lamp", Name: "lamp"}}, "w": {{Kind: "node", Name: "w"}}, "move-1": {{Action: "move-1"}},
 		"a/b": {{Kind: "csr", Name: "a/b"}}, "csr/a/b": {{Kind: "csr", Name: "a/b"}}, "x": nil, "lamp/": nil, "/x": nil,
 	} {
 		if diff := cmp.Diff(want, meant(status, word)); diff != "" {

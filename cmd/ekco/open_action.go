@@ -11,7 +11,8 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// openAction finds an open action by its id, or by the name of its node or thing if that has only one.
+// openAction finds an open action by its id, or by the name of its node or thing if that has only one. A name without a
+// kind means the node of that name, if that has an open action.
 func openAction(ctx context.Context, backend api.Backend, verb, word string) (journal.ActionRecord, error) {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -26,6 +27,9 @@ func openAction(ctx context.Context, backend api.Backend, verb, word string) (jo
 			about = append(about, action)
 		}
 	}
+	if ofNode := onNodes(about); len(ofNode) > 0 && !strings.Contains(word, "/") {
+		about = ofNode
+	}
 	switch len(about) {
 	case 0:
 		return journal.ActionRecord{}, nothingOpen(status, verb, word)
@@ -37,6 +41,12 @@ func openAction(ctx context.Context, backend api.Backend, verb, word string) (jo
 		choices = append(choices, fmt.Sprintf("\"ekco %s %s\"", verb, action.ID))
 	}
 	return journal.ActionRecord{}, usagef("%s has %d open actions; say which: %s", word, len(about), strings.Join(choices, " or "))
+}
+
+func onNodes(actions []journal.ActionRecord) []journal.ActionRecord {
+	return slices.DeleteFunc(slices.Clone(actions), func(action journal.ActionRecord) bool {
+		return action.Subject.Kind != journal.NodeSubject("", "").Kind
+	})
 }
 
 // nothingOpen is the error for a name without an open action.

@@ -22,8 +22,8 @@ func newPauseCommand(a *app) *cobra.Command {
 		Long: `Stops EKCO from starting actions automatically until "ekco resume", or for a time.
 EKCO continues to observe. The pause is in the journal and survives restarts. It is also
 in the mirror in the cluster, for the loss of this machine, unless the answer says that
-it is not. Without NAME it applies to the whole cluster. NAME is that of a node, or of
-another thing that can be paused; if several have it, say which, as in node/NAME.`,
+it is not. Without NAME it applies to the whole cluster. A NAME without a kind means the
+node of that name, if there is one; for another thing, give KIND/NAME.`,
 		Example: `  ekco pause --reason "network maintenance" --for 2h
   ekco pause worker-2 --reason "disk swap"
   ekco pause node/worker-2 --reason "disk swap"`,
@@ -37,13 +37,15 @@ another thing that can be paused; if several have it, say which, as in node/NAME
 				request.Name = args[0]
 			}
 			return a.tell(cmd, func(backend *connection) (string, error) {
-				until := strings.TrimSpace("until \"ekco resume "+request.Name) + "\""
+				name := request.Name
+				request.Name = qualified(cmd.Context(), backend, name)
+				until := strings.TrimSpace("until \"ekco resume "+name) + "\""
 				if request.For > 0 {
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}
 				before := pausedBefore(cmd.Context(), backend, request.Name)
 				unmirrored, err := inForce(backend.Pause(cmd.Context(), request))
-				return fmt.Sprintf("paused %s %s%s%s", nameOrAll(request.Name), until, before, unmirrored), err
+				return fmt.Sprintf("paused %s %s%s%s", nameOrAll(name), until, before, unmirrored), err
 			})
 		},
 	}
@@ -58,8 +60,8 @@ func newResumeCommand(a *app) *cobra.Command {
 		Use:   "resume [NAME]",
 		Short: "End a pause",
 		Long: `Ends the pause of the whole cluster, or the one of NAME. They are independent: a
-node with a pause of its own stays paused when the cluster is resumed. If several
-things of that name are paused, say which, as in node/NAME.`,
+node with a pause of its own stays paused when the cluster is resumed. A NAME without a
+kind means the node of that name, if there is one.`,
 		Example: `  ekco resume
   ekco resume worker-2
   ekco resume node/worker-2`,
@@ -70,11 +72,13 @@ things of that name are paused, say which, as in node/NAME.`,
 				request.Name = args[0]
 			}
 			return a.tell(cmd, func(backend *connection) (string, error) {
+				name := request.Name
+				request.Name = qualified(cmd.Context(), backend, name)
 				unmirrored, err := inForce(backend.Resume(cmd.Context(), request))
 				if err != nil {
 					return "", err
 				}
-				return "resumed " + nameOrAll(request.Name) + stillPaused(cmd.Context(), backend) + unmirrored, nil
+				return "resumed " + nameOrAll(name) + stillPaused(cmd.Context(), backend) + unmirrored, nil
 			})
 		},
 	}

@@ -23,7 +23,7 @@ func checkExit(verdict api.Overall) error {
 	switch verdict {
 	case api.OverallOK:
 		return nil
-	case api.OverallWorking:
+	case api.OverallWorking, api.OverallPaused:
 		return exitError(exitWorking)
 	}
 	return exitError(exitNeedsYou)

@@ -24,6 +24,8 @@ const (
 	OverallOK Overall = "ok"
 	// OverallWorking: EKCO works, or waits for something that needs no person.
 	OverallWorking Overall = "working"
+	// OverallPaused: a person paused EKCO for the whole cluster, less than a day ago, and the pause holds no action.
+	OverallPaused Overall = "paused"
 	// OverallNeedsYou: something needs a person.
 	OverallNeedsYou Overall = "needs_you"
 )
@@ -44,6 +46,7 @@ const (
 	ProblemHeld              ProblemKind = "held"
 	ProblemNodeLost          ProblemKind = "node_lost"
 	ProblemBlocked           ProblemKind = "blocked"
+	ProblemPaused            ProblemKind = "paused"
 	ProblemMirror            ProblemKind = "mirror"
 	ProblemDefect            ProblemKind = "defect"
 	ProblemNeedsPerson       ProblemKind = "needs_person"
@@ -71,13 +74,15 @@ const apiGrace = 5 * time.Minute
 // Judge fills in the problems of a status that is otherwise complete, first those that need a person, and the
 // verdict. verb names the kinds of actions.
 func Judge(status *Status, verb func(journal.ActionKind) string) {
-	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), mirrorProblems(status), actionProblems(status, verb),
-		nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
+	problems := slices.Concat([]Problem{}, journalProblems(status), operatorProblems(status), pauseProblems(status), mirrorProblems(status),
+		actionProblems(status, verb), nodeProblems(status), thingProblems(status), refusalProblems(status, verb), defects(status))
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(rank(a), rank(b)) })
 	status.Problems, status.Verdict = problems, OverallOK
 	switch {
 	case len(problems) > 0 && problems[0].NeedsYou:
 		status.Verdict = OverallNeedsYou
+	case paused(status):
+		status.Verdict = OverallPaused
 	case len(problems) > 0 || len(status.Actions) > 0 || status.Starting != nil:
 		status.Verdict = OverallWorking
 	}
@@ -186,6 +191,58 @@ func operatorProblems(status *Status) (problems []Problem) {
 	return problems
 }
 
+// pausedTooLong is the age at which a pause of everything was probably forgotten.
+const pausedTooLong = 24 * time.Hour
+
+// paused reports whether EKCO is paused for the whole cluster.
+func paused(status *Status) bool {
+	_, everything := status.Pauses[""]
+	return everything
+}
+
+// pauseProblems returns a problem for the pause of everything, and for each other pause that holds an action.
+func pauseProblems(status *Status) (problems []Problem) {
+	for _, key := range slices.Sorted(maps.Keys(status.Pauses)) {
+		pause, word, holds := status.Pauses[key], "", holdsActions(status, key)
+		if key != "" && !holds {
+			continue
+		}
+		problem := Problem{Kind: ProblemPaused, NeedsYou: holds && pause.Until.IsZero(), Since: at(pause.At)}
+		reason := "EKCO does nothing"
+		if key == "" {
+			problem.NeedsYou = holds || status.Now.Sub(pause.At) >= pausedTooLong
+		} else {
+			problem.Thing, word = pausedThing(key), " "+key
+			reason = "EKCO does nothing about " + problem.Thing
+		}
+		problem.Reason = fmt.Sprintf("%s since %s (by %s: %q)", reason, words.Stamp(pause.At), pause.By, pause.Reason)
+		problem.Command = "ekco resume" + word
+		problem.Advice = "to end the pause: " + problem.Command
+		if !pause.Until.IsZero() {
+			problem.Advice = fmt.Sprintf("it ends at %s; to end it now: %s", words.Stamp(pause.Until), problem.Command)
+		}
+		problems = append(problems, problem)
+	}
+	return problems
+}
+
+// pausedThing returns the KIND/NAME of a key in [Status.Pauses].
+func pausedThing(key string) string {
+	if strings.Contains(key, "/") {
+		return key
+	}
+	return fsmnode.Machine + "/" + key
+}
+
+// holdsActions reports whether a pause prevents an action that is due, or may be due later.
+func holdsActions(status *Status, key string) bool {
+	of := func(rule string, subject journal.Subject) bool {
+		return rule == fsm.RulePaused && (key == "" || thingName(subject) == pausedThing(key))
+	}
+	return slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return of(u.Rule, u.Subject) }) ||
+		slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return of(r.Rule, r.Subject) })
+}
+
 func actionProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
 	for _, action := range status.Actions {
 		problem := Problem{Thing: thingName(action.Subject), Command: "ekco explain " + action.ID}
@@ -270,14 +327,17 @@ func gravestHold(now time.Time, action journal.ActionRecord) (step string, hold 
 	return step, hold, false
 }
 
-// nodeProblems are the lost nodes. A node that EKCO will handle automatically needs no person yet.
+// nodeProblems are the lost nodes. A node that EKCO will handle automatically needs no person yet. An open action other
+// than a purge does not end the loss.
 func nodeProblems(status *Status) (problems []Problem) {
 	if !status.Operator.Running {
 		return nil // they may be ready again
 	}
 	byItself := map[string]bool{}
 	for _, action := range status.Actions {
-		byItself[action.Subject.UID] = true
+		if action.Kind == journal.ActionPurgeNode {
+			byItself[action.Subject.UID] = true
+		}
 	}
 	// Until EKCO has observed long enough again, it is unknown what it will do about each.
 	settling := slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return u.Rule == fsm.RuleSettling })

@@ -115,7 +115,7 @@ func (t *tree) branchesOnly(event journal.Event) error {
 }
 
 func reportOf(status api.Status, options ReportOptions) report {
-	headline, _, _ := strings.Cut(strings.Join(verdict(status, style{}), "\n"), "\n")
+	headline, _, _ := strings.Cut(strings.Join(verdict(status, options.Words, style{}), "\n"), "\n")
 	shown := report{
 		From: words.Stamp(options.From), Until: words.Stamp(options.Until), Node: options.Node,
 		Version: orDash(status.Operator.Version), Host: orDash(status.Operator.Host), Journal: orDash(status.Journal.JournalID),

@@ -81,7 +81,7 @@ func statusText(status api.Status, wide bool, options StatusOptions) string {
 			out.WriteString(line + "\n")
 		}
 	}
-	section(verdict(status, s)...)
+	section(verdict(status, options.Words, s)...)
 	section(unopened(status, s)...)
 	section(safeMode(status, s)...)
 	section(operatorLines(status, s)...)

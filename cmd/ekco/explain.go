@@ -86,12 +86,40 @@ func (a *app) explain(ctx context.Context, backend *connection, word, output str
 		if err != nil {
 			return err
 		}
+		for i := range explained {
+			addEndings(ctx, backend, &explained[i])
+		}
 		things = append(things, explained...)
 	}
 	if output != "text" {
 		return view.Value(a.stdout, things, output)
 	}
 	return view.Things(a.stdout, things, status, options)
+}
+
+// endingsRead is how many ended actions of a thing explain reads at most.
+const endingsRead = 20
+
+// addEndings adds the last action of each kind that ended: the state keeps only those that decide what EKCO does next.
+func addEndings(ctx context.Context, backend api.Backend, thing *api.ThingExplanation) {
+	subject := thing.Subject
+	query := journal.Query{
+		Kind: subject.Kind, Name: subject.Name, UID: subject.UID, Types: []journal.Type{journal.TypeActionEnded}, Reverse: true, Limit: endingsRead,
+	}
+	for event, err := range backend.Events(ctx, query, false) {
+		if err != nil {
+			return // the rest of the explanation is still true
+		}
+		ended, is := event.Decoded().Body.(*journal.ActionEnded)
+		kind := kindOf(ctx, backend, event.Action)
+		if _, known := thing.Last[kind]; known || kind == "" || !is {
+			continue
+		}
+		if thing.Last == nil {
+			thing.Last = map[journal.ActionKind]fsm.Ending{}
+		}
+		thing.Last[kind] = fsm.Ending{Action: event.Action, Outcome: ended.Outcome, Seq: event.Seq, At: event.Time}
+	}
 }
 
 // problems is the output of explain without an argument as JSON or YAML.

@@ -172,3 +172,25 @@ func TestABareNameIsThatOfANode(t *testing.T) {
 		t.Errorf("it asked about %+v", op.about)
 	}
 }
+
+// The state of a node does not keep the end of a cancelled purge.
+func TestExplainNamesTheLastActionsOfEachKind(t *testing.T) {
+	node := journal.NodeSubject("worker-2", "u2")
+	op := &fakeOperator{
+		status: api.Status{Nodes: []api.NodeStatus{{Name: "worker-2"}}},
+		things: []api.ThingExplanation{{Machine: "node", Subject: node}},
+	}
+	d := newDesk(t, op)
+	add := func(action string, payload journal.Payload) {
+		e := event(t, uint64(len(op.past)+1), action, journal.TypeOf(payload), payload)
+		e.Subject = node
+		op.past = append(op.past, e)
+	}
+	add("clear-1", &journal.ActionRequested{Kind: journal.ActionClearNode})
+	add("purge-2", &journal.ActionRequested{Kind: journal.ActionPurgeNode})
+	add("purge-2", &journal.ActionEnded{Outcome: journal.OutcomePartial})
+	add("clear-1", &journal.ActionEnded{Outcome: journal.OutcomeDone})
+	add("purge-5", &journal.ActionRequested{Kind: journal.ActionPurgeNode})
+	add("purge-5", &journal.ActionEnded{Outcome: journal.OutcomeCancelled})
+	d.expect(d.types("explain", "worker-2"), exitDone, "LAST ACTIONS\n  clear-1: done; ekco history --action clear-1\n  purge-5: cancelled; ekco history --action purge-5\n", "")
+}

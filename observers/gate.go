@@ -91,7 +91,11 @@ func (g *gate) refuseList(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.access != canNothing {
-		g.log.Info("cannot be "+g.verb+": not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
+		level := slog.LevelInfo
+		if missing(err) {
+			level = slog.LevelDebug // most clusters have only a part of the add-ons
+		}
+		g.log.Log(context.Background(), level, "cannot be "+g.verb+": not observed until that changes", "resource", g.resource, "interval", g.poll, "error", err)
 	}
 	g.access, g.why, g.failure = canNothing, err, nil
 }

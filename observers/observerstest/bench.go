@@ -51,7 +51,7 @@ func Watching(t *testing.T, prepare func(*Bench, *observers.Options), test func(
 		b.Sources = b.Everything
 		options := observers.Options{
 			Probe: b.Probe, Recorder: b.Paper,
-			Log: slog.New(slog.NewTextHandler(b.Said, nil)),
+			Log: slog.New(slog.NewTextHandler(b.Said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			Lag: func(resource string, lag time.Duration) { b.Lags[resource] = lag },
 		}
 		if prepare != nil {

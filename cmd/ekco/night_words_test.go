@@ -151,7 +151,7 @@ func TestARetryOfWhatRunsSaysSoAndChangesNothing(t *testing.T) {
 		d := newDesk(t, op)
 		want := "is retried"
 		if test.running {
-			want = purgeID + " (purge worker-2) is running: delete-node; nothing was changed\n"
+			want = purgeID + " (purge worker-2) is running: delete-node; "
 		}
 		d.expect(d.types("retry", "worker-2"), exitDone, want, "")
 		if told := len(op.words) > 0; told == test.running {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/cmd/internal/view"
+	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
 )
 
@@ -40,7 +41,7 @@ has changed since, nothing is overridden.`,
 					return err
 				}
 				if runs := running(action); runs != "" && backend.running {
-					_, err := fmt.Fprintln(a.stdout, view.Clean(a.named(action)+runs+"; nothing was changed"))
+					_, err := fmt.Fprintln(a.stdout, view.Clean(a.named(action)+runs+"; there is nothing to retry"))
 					return err
 				}
 				command.Action = action.ID
@@ -59,16 +60,8 @@ has changed since, nothing is overridden.`,
 
 // running says that an action runs, so that there is nothing to retry; "" if there is.
 func running(action journal.ActionRecord) string {
-	if len(action.Holds) > 0 || action.Stalled != nil || action.Cancelling != nil || action.Unreadable != "" {
-		return ""
-	}
-	for _, step := range action.Steps {
-		if !step.NextTry.IsZero() {
-			return ""
-		}
-	}
 	steps := underWay(action)
-	if len(steps) == 0 {
+	if len(steps) == 0 || fsm.Waits(&action) {
 		return ""
 	}
 	return " is running: " + strings.Join(steps, ", ")

@@ -72,16 +72,18 @@ func (p nodePart) costs(ctx context.Context, facts Facts) []string {
 // maxNamed is the maximum number of names in a line.
 const maxNamed = 10
 
-// movingPods returns which pods start elsewhere, which are not recreated, and how many belong to the node
-// itself.
+// movingPods returns which pods start elsewhere, which are not recreated, which terminate already, and how many belong
+// to the node itself.
 func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []string) {
-	var move, alone []string
+	var move, alone, terminating []string
 	own := 0
 	for _, pod := range pods {
 		name := pod.Namespace + "/" + pod.Name
 		switch {
 		case pod.Controller.Kind == "DaemonSet", pod.Controller.Kind == "Node":
 			own++
+		case pod.Terminating:
+			terminating = append(terminating, name)
 		case len(boundBy(pod, volumes)) > 0: // listed with its volume
 		case pod.Controller.Kind == "":
 			alone = append(alone, name)
@@ -94,6 +96,9 @@ func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []strin
 	}
 	if len(alone) > 0 {
 		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", counted(len(alone), "pod is", "pods are"), listed(alone)))
+	}
+	if len(terminating) > 0 {
+		lines = append(lines, fmt.Sprintf("%s already: %s", counted(len(terminating), "pod terminates", "pods terminate"), listed(terminating)))
 	}
 	if own > 0 {
 		lines = append(lines, counted(own, "pod ends", "pods end")+" with the node (static, or of a DaemonSet)")

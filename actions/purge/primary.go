@@ -64,7 +64,7 @@ type primaryPart struct {
 }
 
 // errNoPrimaries: kubeadm did not create the cluster, so no endpoint of etcd is known.
-var errNoPrimaries = errors.New("no primary is known")
+var errNoPrimaries = errors.New("kubeadm did not create this cluster, so EKCO knows no address of etcd")
 
 func (p primaryPart) capture(ctx context.Context, record journal.ActionRecord, facts *Facts) error {
 	if err := p.find(ctx, record, facts); !errors.Is(err, errNoPrimaries) {

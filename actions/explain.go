@@ -47,7 +47,7 @@ func (r *Runner) Explain(ctx context.Context, record journal.ActionRecord) (jour
 	return record.Plan, checks, err
 }
 
-const unaskedMirror = "asked before each step that cannot be undone; not asked now, since that writes the mirror of open actions"
+const unaskedMirror = "checked when the action runs, because this check writes to the cluster"
 
 // plan asks the kind for its plan and checks it.
 func (r *Runner) plan(ctx context.Context, kind *Kind, record journal.ActionRecord) (journal.Plan, error) {

@@ -184,7 +184,11 @@ func (p *purger) run(ctx context.Context, request fsm.Request) error {
 		if p.flags.output != "text" {
 			return view.Value(p.app.stdout, explained, p.flags.output)
 		}
-		return view.Explanation(p.app.stdout, explained, p.app.color())
+		command := "ekco purge-node " + p.flags.node
+		if p.flags.force {
+			command += " --force"
+		}
+		return view.Explanation(p.app.stdout, explained, command, p.app.color())
 	}
 	if explained.AlreadyDone {
 		p.print("%s", explained.Message)

@@ -28,7 +28,8 @@ func newPurgeNodeCommand(a *app) *cobra.Command {
 		Short: "Remove a node from the cluster for good",
 		Long: `Removes a node from the cluster for good, and shows each step. The running operator does
 the work; it continues if this command is interrupted or loses its terminal. If no operator
-runs, this command does the work itself. An interrupted purge of the node is resumed.
+runs, this command does the work itself, unless the cluster shows that one with another
+journal may run. An interrupted purge of the node is resumed.
 
 EKCO refuses to purge a ready node if too few other nodes of its role would be left. If a
 preflight warns, the command asks on a terminal; without a terminal it continues and records
@@ -61,6 +62,7 @@ command line or the configuration makes no sense.`,
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do not ask when a preflight warns")
 	cmd.Flags().BoolVar(&flags.force, "force", false, "ignore preflights that can be forced, such as the minimum of ready nodes")
 	cmd.Flags().BoolVar(&flags.noWait, "no-wait", false, "return as soon as the purge is recorded; needs a running operator")
+	cmd.Flags().BoolVar(&flags.withoutOperator, "without-operator", false, "do the work although an operator with another journal may run; only after its machine is lost for good")
 	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for the record")
 	config.RegisterPurgeNodeFlags(cmd.Flags())
 	config.RegisterFlags(cmd.Flags(), "kubeconfig")
@@ -71,6 +73,7 @@ command line or the configuration makes no sense.`,
 type purgeFlags struct {
 	node, reason, output       string
 	dryRun, yes, force, noWait bool
+	withoutOperator            bool
 	// kubeconfig is set if --kubeconfig was given.
 	kubeconfig bool
 }

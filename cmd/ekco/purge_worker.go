@@ -57,7 +57,7 @@ func (p *purger) engageNow(ctx context.Context, cfg config.Config, log *slog.Log
 		}
 		return nil, usagef("--no-wait needs a running operator, and no operator listens on %s; without --no-wait, this command does the work itself", cfg.Socket())
 	}
-	options := ringOptions{OneShot: true, Node: p.flags.node, DryRun: p.flags.dryRun}
+	options := ringOptions{OneShot: true, Node: p.flags.node, DryRun: p.flags.dryRun, WithoutOperator: p.flags.withoutOperator}
 	backend, ended, stop, err := p.app.work(ctx, cfg, options, quieter(log, cfg))
 	if err != nil {
 		return nil, err

@@ -32,6 +32,8 @@ type ringOptions struct {
 	Node string
 	// DryRun allows no change outside the journal.
 	DryRun bool
+	// WithoutOperator starts a OneShot although an operator with another journal may run.
+	WithoutOperator bool
 }
 
 // readOnly reports whether no change is allowed outside the journal.
@@ -54,10 +56,22 @@ func startRing(ctx context.Context, cfg config.Config, options ringOptions, log 
 	if options.OneShot {
 		open = openAtOnce
 	}
+	if missing(cfg.Journal) {
+		if err := checkElsewhere(ctx, cfg, options, "", log); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	now := clock.New(clock.Machine())
 	store, err := open(ctx, cfg, now, log)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	stat, err := store.Stat(ctx)
+	if err == nil {
+		err = checkElsewhere(ctx, cfg, options, stat.JournalID, log)
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, store.Close())
 	}
 	metrics := api.NewMetrics()
 	running, err := newRing(ctx, cfg, options, store, now, metrics, log)

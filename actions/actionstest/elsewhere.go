@@ -44,8 +44,8 @@ func (s Scene) heldWithoutOutputs(t *testing.T) []string {
 	})
 }
 
-// elsewhere kills the process at each of the points. Another process then continues with the mirror, after loses has
-// changed it.
+// elsewhere kills the process at each of the points. Another process then continues from the mirror, after loses has
+// changed the mirror.
 func (s Scene) elsewhere(t *testing.T, want string, points int, chosen []int, loses func(*mirror.Content)) (problems []string) {
 	for _, at := range chosen {
 		s.play(t, func(w *World, stage Stage) {
@@ -72,7 +72,7 @@ func (s Scene) elsewhere(t *testing.T, want string, points int, chosen []int, lo
 	return problems
 }
 
-// startMirror mirrors a journal until the function it returns is called.
+// startMirror starts to mirror a journal. The returned function stops it.
 func (s Stage) startMirror(w *World, id string) (*mirror.Mirror, func()) {
 	m := mirror.New(s.Cluster, id, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(w.T.Context())
@@ -103,7 +103,7 @@ func (s mirroredStore) Append(ctx context.Context, drafts ...journal.Draft) ([]j
 	return events, err
 }
 
-// liveMirrored runs one incarnation with a mirror, which dies at a crash point.
+// liveMirrored runs one process with a mirror. The process dies at a crash point.
 func (s Stage) liveMirrored(w *World, at int) {
 	w.T.Helper()
 	m, stop := s.startMirror(w, "first")
@@ -119,15 +119,15 @@ func (s Stage) liveMirrored(w *World, at int) {
 		}
 		return actions.Pass()
 	})
-	// Otherwise chance decides whether the request is mirrored before the process dies.
+	// Otherwise it is random whether the request is mirrored before the process dies.
 	m.Update(w.Folded().OpenActions(), kubesim.ClusterUID, journal.Carried{})
 	if err := m.Sync(ctx); err != nil {
 		w.T.Error(err)
 	}
-	_ = actions.NewRunner(cfg).Run(ctx, w.Record(), nil) // dead or done
+	_ = actions.NewRunner(cfg).Run(ctx, w.Record(), nil) // the process died, or the action is done
 }
 
-// moveElsewhere starts an EKCO on another node with an empty journal, and reports whether it adopted the action.
+// moveElsewhere starts an EKCO on another node with an empty journal, and reports whether that EKCO adopted the action.
 func (s Stage) moveElsewhere(w *World, loses func(*mirror.Content)) bool {
 	w.T.Helper()
 	w.Store = memory.New()

@@ -36,7 +36,7 @@ type entry struct {
 	at  time.Time
 }
 
-// admissionResult is the result of [porter.admit].
+// admissionResult is the result of [admission.admit].
 type admissionResult struct {
 	requests []csr.Request
 	// further has the number of other requests, by requester. spent has the requesters that have reached maxAnHour.

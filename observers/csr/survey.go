@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// minReadInterval is the shortest time between two reads. nodesRest is the shortest time between two reads that changes of
+	// minReadInterval is the shortest time between two reads. minNodesReadInterval is the shortest time between two reads that changes of
 	// Nodes cause: a kubelet can change its own Node at any rate.
 	minReadInterval      = 100 * time.Millisecond
 	minNodesReadInterval = 5 * time.Second

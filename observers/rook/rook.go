@@ -55,7 +55,7 @@ const minReadInterval = time.Second
 const growthBurst = 60
 
 // bootTime is how long an OSD may take from the start of its pod until Ceph reports it as up: it opens its disk, and
-// catches up with the map. In this time EKCO reads Ceph at the interval bootLooks.
+// catches up with the map. In this time EKCO reads Ceph at the interval bootReadInterval.
 const (
 	bootTime         = 30 * time.Second
 	bootReadInterval = 5 * time.Second

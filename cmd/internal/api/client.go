@@ -20,7 +20,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// dialTimeout is how long an operator may take to answer a ping: on a busy host, seconds.
+// dialTimeout is how long an operator may take to answer a ping. On a busy host that can be seconds.
 const dialTimeout = 10 * time.Second
 
 // Client calls the operator over its socket. It implements [Backend]. The operator ignores the Actor of a request,
@@ -32,9 +32,8 @@ type Client struct {
 
 var _ Backend = (*Client)(nil)
 
-// Dial returns a client of the operator that serves the socket. It returns ErrNoOperator if no process does,
-// ErrNoAnswer if a process holds the socket and does not answer for 10 s, and ErrForbidden if the user may not use
-// it.
+// Dial returns a client of the operator that listens on the socket. It returns ErrNoOperator if no process listens,
+// ErrNoAnswer if a process listens but does not answer for 10 s, and ErrForbidden if the user may not use the socket.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	c := &Client{path: path, http: &http.Client{Transport: &http.Transport{
@@ -82,7 +81,7 @@ func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, err
 	return out.Value, nil
 }
 
-// tell calls a method without a result.
+// tell calls a method that has no result.
 func (c *Client) tell(ctx context.Context, path string, in any) error {
 	_, err := ask[nothing](ctx, c, path, in)
 	return err
@@ -109,8 +108,8 @@ func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.R
 	return nil, fmt.Errorf("ask on %s: %w", c.path, nameless(err))
 }
 
-// nameless leaves out the address of a broken connection: it is the operator's temporary name of the socket, which no
-// longer exists.
+// nameless removes the address from the error of a broken connection. The address is a temporary name of the socket
+// that no longer exists.
 func nameless(err error) error {
 	if broken, ok := errors.AsType[*net.OpError](err); ok {
 		return broken.Err

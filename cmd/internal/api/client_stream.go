@@ -13,18 +13,18 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// errCut is the error of a stream that ended in the middle.
+// errCut is the error of an incomplete stream.
 var errCut = errors.New("the operator ended the stream")
 
-// Events implements [Backend]. If the operator cuts a stream because the client reads too slowly, the client
-// continues it with another request.
+// Events implements [Backend]. If the operator ends a stream because the client reads too slowly, the client continues
+// with another request.
 func (c *Client) Events(ctx context.Context, query journal.Query, follow bool) iter.Seq2[journal.Event, error] {
 	return func(yield func(journal.Event, error) bool) {
 		s := &stream{client: c, query: query, left: query.Limit, last: query.After}
 		if !s.run(ctx, false, yield) || !follow {
 			return
 		}
-		// The operator sends a history in large pieces and live events immediately, so these are two requests.
+		// Use two requests, because the operator sends a history in large pieces but live events at once.
 		s.query.Limit, s.left, s.query.Reverse = 0, 0, false
 		s.query.Before = 0
 		s.query.After = s.last
@@ -32,7 +32,7 @@ func (c *Client) Events(ctx context.Context, query journal.Query, follow bool) i
 	}
 }
 
-// stream is the progress of one sequence of events.
+// stream is the state of one sequence of events.
 type stream struct {
 	client *Client
 	query  journal.Query
@@ -40,7 +40,7 @@ type stream struct {
 	last   uint64
 }
 
-// run yields events until the end, and reports whether to continue after it.
+// run yields events until the end of one answer, and reports whether to continue with another request.
 func (s *stream) run(ctx context.Context, follow bool, yield func(journal.Event, error) bool) bool {
 	for {
 		s.query.Limit = s.left

@@ -16,12 +16,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// Metrics has EKCO's collectors, in its own registry. Its methods are safe for concurrent use, but only one goroutine
-// may call Folded and State.
+// Metrics has EKCO's collectors in a registry of their own. Its methods are safe for concurrent use, except that only
+// one goroutine may call Folded and State.
 type Metrics struct {
 	registry *prometheus.Registry
-	// attention is a separate registry: its collector waits for the goroutine that calls State, which waits for
-	// whole.
+	// attention is a separate registry. Its collector waits for the goroutine that calls State, and that goroutine
+	// waits for whole.
 	attention *prometheus.Registry
 
 	machines       *prometheus.GaugeVec
@@ -49,16 +49,15 @@ type Metrics struct {
 
 	measured measured
 	tracked  tracked
-	// known has the gauges that exist from the start; whole guards it.
+	// known has the gauges that exist from the start. whole guards it.
 	known []labelled
-	// checks has the preflights that may hold an action.
+	// checks has the names of the preflights that may hold an action.
 	checks []string
-	// whole is locked during changes, so that a scrape sees a complete state.
+	// whole is locked during changes, so that a scrape sees a consistent state.
 	whole sync.Mutex
 }
 
-// NewMetrics returns the collectors, with those of the Go runtime and of the
-// process.
+// NewMetrics returns the collectors, together with the collectors of the Go runtime and of the process.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry:       prometheus.NewRegistry(),
@@ -97,14 +96,15 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// MayHold sets the preflights whose holds are counted, even while there are none.
+// MayHold sets the names of the preflights for which holds are counted, so that their metrics exist before the first
+// hold.
 func (m *Metrics) MayHold(preflights iter.Seq[string]) {
 	m.whole.Lock()
 	defer m.whole.Unlock()
 	m.checks, m.known = slices.Collect(preflights), nil
 }
 
-// Gatherer returns what /metrics serves.
+// Gatherer returns the metrics that /metrics serves.
 func (m *Metrics) Gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{m.attention, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		m.whole.Lock()
@@ -126,7 +126,7 @@ func (m *Metrics) Appended(events int, took time.Duration, err error) {
 // JournalSize records the size of the journal's file in bytes.
 func (m *Metrics) JournalSize(bytes int64) { m.bytes.Set(float64(bytes)) }
 
-// Observed records how long a change took to be in the journal.
+// Observed records the time from a change to its record in the journal.
 func (m *Metrics) Observed(resource string, lag time.Duration) {
 	m.lag.WithLabelValues(resource).Observe(lag.Seconds())
 }
@@ -134,7 +134,7 @@ func (m *Metrics) Observed(resource string, lag time.Duration) {
 // MirrorFailed counts one failed write of the mirror.
 func (m *Metrics) MirrorFailed(error) { m.mirrorFailures.Inc() }
 
-// Folded counts one event. It is called once for each new event.
+// Folded counts one event. It must be called once for each new event.
 func (m *Metrics) Folded(event journal.Decoded) {
 	m.sequence.Set(float64(event.Seq))
 	switch p := event.Body.(type) {
@@ -164,7 +164,7 @@ func (m *Metrics) Folded(event journal.Decoded) {
 	}
 }
 
-// State records the present state.
+// State updates the gauges from the present state.
 func (m *Metrics) State(s *fsm.World) {
 	m.whole.Lock()
 	defer m.whole.Unlock()
@@ -206,8 +206,8 @@ func (m *Metrics) State(s *fsm.World) {
 	m.sequence.Set(float64(s.Seq))
 }
 
-// Requested counts a request to the Kubernetes API: its RBAC verb, its resource, and the status code of the answer, 0
-// without an answer.
+// Requested counts a request to the Kubernetes API by its RBAC verb, its resource, and the status code of the answer (0
+// without an answer).
 func (m *Metrics) Requested(verb, resource string, code int) {
 	label := "error"
 	if code != 0 {

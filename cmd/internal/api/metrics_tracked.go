@@ -16,16 +16,16 @@ var stepBuckets = prometheus.ExponentialBuckets(0.01, 4, 10)
 // callBuckets go from 5 ms, a fast etcd, to 20 s, a Ceph that does not answer.
 var callBuckets = prometheus.ExponentialBuckets(0.005, 2, 13)
 
-// unknown is the label if the events do not say it.
+// unknown is the label value if the events do not have the information.
 const unknown = "unknown"
 
-// tracked has what is needed between two events to measure them, for open actions only.
+// tracked has the data from earlier events of open actions that later events need for measurements.
 type tracked struct {
 	kinds map[string]journal.ActionKind
-	// does has what steps do according to the plan, by action and step. It is the label of a step's metrics, so that
-	// a metric has few values.
+	// does has the Does of each step according to the plan, by action and step. It is the label of the metrics of
+	// steps, because it has few values.
 	does map[string]map[string]string
-	// steps has the times of step.started, by action and step.
+	// steps has the times of the events step.started, by action and step.
 	steps map[string]map[string]time.Time
 }
 
@@ -37,7 +37,7 @@ func newTracked() tracked {
 	}
 }
 
-// plan records what the steps of a planned action do.
+// plan stores the Does of the steps of a planned action.
 func (t tracked) plan(action string, plan journal.Plan) {
 	if t.does[action] != nil || len(plan.Steps) == 0 {
 		return
@@ -49,7 +49,7 @@ func (t tracked) plan(action string, plan journal.Plan) {
 	t.does[action] = does
 }
 
-// what returns what a step does.
+// what returns the Does of a step.
 func (t tracked) what(event journal.Event, step string) string {
 	return cmp.Or(t.does[event.Action][step], unknown)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// labelled is a gauge of a vector, by its labels.
+// labelled is one gauge of a vector, with its labels.
 type labelled struct {
 	vector *prometheus.GaugeVec
 	labels []string
 }
 
-// zeroes sets every gauge with known labels to 0, so that alerting rules find it.
+// zeroes sets every gauge with known labels to 0, so that alerting rules find the metric.
 func (m *Metrics) zeroes(s *fsm.State) {
 	if m.known == nil {
 		m.known = m.constantGauges(s)
@@ -25,10 +25,10 @@ func (m *Metrics) zeroes(s *fsm.State) {
 	}
 }
 
-// holdsOfTheRunner are the holds of actions of any kind.
+// holdsOfTheRunner lists the holds that actions of every kind can have.
 var holdsOfTheRunner = []string{actions.HoldPlan, actions.HoldAnswer, actions.HoldReadable, actions.HoldNextAttempt, actions.HoldDomains, actions.HoldItems}
 
-// constantGauges lists the gauges for the machines, kinds and rules, which stay the same while EKCO runs.
+// constantGauges lists the gauges for the machines, kinds and rules, which do not change while EKCO runs.
 func (m *Metrics) constantGauges(s *fsm.State) []labelled {
 	known := []labelled{}
 	for machine, state := range s.MachineStates() {

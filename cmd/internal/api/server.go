@@ -15,11 +15,11 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// stopTimeout is how long calls in progress may take to end.
+// stopTimeout is how long running calls may take to end.
 const stopTimeout = 3 * time.Second
 
-// Serve serves the backend on a listener from [Listen] until ctx ends, and closes it. Then it cuts streams, and other
-// calls have 3 s to end.
+// Serve serves the backend on a listener from [Listen] until ctx ends, and closes the listener. It then ends all
+// streams, and gives other calls 3 s to end.
 func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {
 	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx, timeout: writeTimeout}
 	return s.serve(ctx, listener)
@@ -66,7 +66,7 @@ type server struct {
 	backend Backend
 	log     *slog.Logger
 	host    string
-	// stopping ends when the server stops; streams end with it.
+	// stopping ends when the server stops. It ends the streams.
 	stopping context.Context
 	// timeout is how long a peer may not read.
 	timeout   time.Duration
@@ -110,7 +110,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// named adapts a method whose request has an actor: it sets the peer, and ignores the request's own.
+// named adapts a method with an actor in its request. It sets the peer as the actor, and ignores the request's own
+// value.
 func named[In, Out any](s *server, actorOf func(*In) *string, do func(context.Context, In) (Out, error)) http.HandlerFunc {
 	return call(func(ctx context.Context, in In, actor string) (Out, error) {
 		*actorOf(&in) = actor
@@ -118,7 +119,7 @@ func named[In, Out any](s *server, actorOf func(*In) *string, do func(context.Co
 	}, s)
 }
 
-// silent adapts a method without a result.
+// silent adapts a method that has no result.
 func silent[In any](do func(context.Context, In) error) func(context.Context, In) (nothing, error) {
 	return func(ctx context.Context, in In) (nothing, error) { return nothing{}, do(ctx, in) }
 }
@@ -155,7 +156,7 @@ func (s *server) decode(w http.ResponseWriter, r *http.Request, into any) error 
 	if err != nil {
 		return fmt.Errorf("read the request: %w: %w", err, ErrInvalid)
 	}
-	// The server continues to read, to notice a closed connection.
+	// The server continues to read, in order to notice a closed connection.
 	if err := control.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("lift the time to read the request: %w", err)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 )
 
-// awaited is what a starting ring tries to do, and its last error.
+// awaited describes what a starting ring tries to do, with the last error.
 type awaited struct {
-	// what completes "still trying to".
+	// what is the rest of the sentence "still trying to ...".
 	what string
-	// err is the error of the last attempt, since the time of the first failure.
+	// err is the error of the last attempt. since is the time of the first failure.
 	err   error
 	since time.Time
 }
 
-// listing is the last thing that a start waits for.
+// listing is the last thing for which a start waits.
 const listing = "list the nodes"
 
 // await records the state of the start.
@@ -31,7 +31,7 @@ func (r *Ring) await(what string, err error) {
 	r.awaits.Store(now)
 }
 
-// started reports whether the ring has seen the cluster.
+// started reports whether the ring has listed the cluster's nodes.
 func (r *Ring) started() bool {
 	select {
 	case <-r.identified:
@@ -41,8 +41,8 @@ func (r *Ring) started() bool {
 	}
 }
 
-// starting returns the progress of the start, and an outage of the API that the journal does not have yet; nil once
-// the ring has seen the cluster.
+// starting returns the progress of the start, and an outage of the API that is not in the journal yet. It returns nil
+// once the start is complete.
 func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
 	if r.started() {
 		return nil, s.API
@@ -50,7 +50,7 @@ func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
 	starting := &api.Starting{Since: r.began, To: listing}
 	outage := s.API
 	if !r.announced.Load() {
-		// The journal's state is that of an earlier process.
+		// The state in the journal comes from an earlier process.
 		outage = fsm.APIState{}
 	}
 	if a := r.awaits.Load(); a != nil {
@@ -63,7 +63,7 @@ func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
 	return starting, outage
 }
 
-// earlier returns the earlier of two times; zero means unknown.
+// earlier returns the earlier of two times. The zero time means unknown.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -82,7 +82,7 @@ func (r *Ring) process() api.OperatorStatus {
 	}
 }
 
-// inShort shortens an error of the journal, which the status reports anyway.
+// inShort shortens an error of the journal, because the status reports the whole error anyway.
 func inShort(err error) string {
 	if err == nil {
 		return ""
@@ -93,7 +93,7 @@ func inShort(err error) string {
 	return err.Error()
 }
 
-// notStarted says why the ring has not seen the cluster, and what to do.
+// notStarted returns a text that says why the start is not complete and what to do.
 func (r *Ring) notStarted(s *fsm.State) string {
 	starting, outage := r.starting(s)
 	if starting == nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookAtClock is how often an idle loop compares the machine's clock with its own. A busy one compares them before
-// each event.
+// lookAtClock is how often an idle loop compares the machine's clock with the ring's clock. A busy loop compares them
+// before each event.
 const lookAtClock = 10 * time.Second
 
-// setClock starts to follow the machine's clock. Earlier events of this start have the clock of the last operator, if
-// that ran since the machine was booted.
+// setClock starts to follow the machine's clock. If the last operator ran in the same boot of the machine, the earlier
+// events of this start used the clock of that operator.
 func (r *Ring) setClock(ctx context.Context) error {
 	return r.withRetries(ctx, "write to the journal", func(ctx context.Context) error {
 		var followErr error
@@ -32,14 +32,14 @@ func (r *Ring) setClock(ctx context.Context) error {
 	})
 }
 
-// drifted reports whether the machine's clock differs from the ring's.
+// drifted reports whether the machine's clock differs from the ring's clock.
 func (r *Ring) drifted() bool {
 	return r.followsClock && r.clock.Drift().Abs() >= clock.Tolerance
 }
 
-// followClock compares the machine's clock with the ring's, which counts elapsed time. If the machine's clock was
-// set, or the machine slept, it records that, and moves the ring's clock and all times in the loop together. Until
-// the jump is recorded, EKCO decides nothing. The error is fatal.
+// followClock compares the machine's clock with the ring's clock, which counts elapsed time. If the machine's clock was
+// set or the machine slept, followClock records the jump, and moves the ring's clock and all times in the loop by the
+// same amount. EKCO decides nothing until the jump is recorded. An error is fatal.
 func (r *Ring) followClock(ctx context.Context) error {
 	if !r.drifted() {
 		r.unrecordedJump = nil
@@ -58,7 +58,7 @@ func (r *Ring) followClock(ctx context.Context) error {
 	return r.catchUp(ctx)
 }
 
-// clockSkew returns how far the API server's clock is ahead of the ring's; nil if unknown.
+// clockSkew returns how far the API server's clock is ahead of the ring's clock, or nil if unknown.
 func (r *Ring) clockSkew() *journal.Duration {
 	server, known := r.kube.ServerTime()
 	if !known {

@@ -12,49 +12,49 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// digest shows a history with one line for each action, refusal, pause and outage, in the order of their begin, each
-// with its end and its duration.
+// digest shows a history with one line for each action, refusal, pause and outage, ordered by their begin. Each line
+// has the end and the duration.
 type digest struct {
 	w     io.Writer
 	style style
 	zone  zone
 	words *words.Vocabulary
 	now   time.Time
-	// origin finds the first event of an action that began before the shown events; it may be nil.
+	// origin returns the first event of an action that began before the shown events. It may be nil.
 	origin func(action string) (journal.Event, bool)
-	// lookup finds the last event before a loss; it may be nil.
+	// lookup returns the last event before a loss. It may be nil.
 	lookup func(seq uint64) (journal.Event, bool)
 	lines  []*digestLine
-	// actions, refusals and pauses have the lines that may still end.
+	// actions, refusals and pauses have the lines that have not ended yet.
 	actions  map[string]*digestLine
 	refusals map[refusalOf]*digestLine
 	pauses   map[string]*digestLine
 	outage   *digestLine
-	// rollouts has the newest rollout of each kind of action, states the present state of each thing.
+	// rollouts has the newest rollout of each kind of action. states has the present state of each thing.
 	rollouts map[journal.ActionKind]*rollout
 	states   map[journal.Subject]journal.State
 }
 
-// refusalOf identifies a refusal: there is one for each subject and kind of action.
+// refusalOf identifies a refusal: each subject and kind of action has at most one.
 type refusalOf struct {
 	subject journal.Subject
 	kind    journal.ActionKind
 }
 
-// digestLine is something that began and, unless it is open, ended.
+// digestLine is an entry with a begin and, unless it is open, an end.
 type digestLine struct {
 	began, ended  time.Time
 	over          bool
-	held          bool // the action is held
+	held          bool // true if the action is held
 	what, outcome string
-	// why is the reason, shown last since it may be long.
+	// why is the reason. It is shown last, because it may be long.
 	why  string
 	tone tone
 	// until is the planned end of a pause.
 	until time.Time
-	// earlier is set if it began before the shown events.
+	// earlier is true if the entry began before the shown events.
 	earlier bool
-	// rollout is the rollout of the line, or nil; subject is set with it.
+	// rollout is the rollout of the action, or nil. subject is set together with it.
 	rollout *rollout
 	subject journal.Subject
 }
@@ -67,7 +67,7 @@ func newDigest(w io.Writer, options Options) *digest {
 	}
 }
 
-// Event adds what begins or ends with the event.
+// Event adds an entry that begins with the event, or ends one.
 func (d *digest) Event(e journal.Event) error {
 	d.event(e.Decoded())
 	return nil
@@ -96,7 +96,7 @@ func (d *digest) event(decoded journal.Decoded) {
 			delete(d.pauses, words.Object(e.Subject))
 		}
 	case *journal.APILost:
-		if d.outage == nil { // an EKCO that starts in an outage records it again
+		if d.outage == nil { // an EKCO that starts during an outage records the outage again
 			d.outage = d.add(e.Time, "the Kubernetes API did not answer")
 		}
 		d.outage.outcome, d.outage.tone, d.outage.why = "still so", bad, p.Error
@@ -115,7 +115,7 @@ func (d *digest) event(decoded journal.Decoded) {
 	}
 }
 
-// lost adds a time whose events are lost: without it, the summary would look as if nothing happened.
+// lost adds an entry for a period without events. Without it, the summary would look as if nothing happened.
 func (d *digest) lost(e journal.Event, last uint64, what string) {
 	if d.lookup != nil && last != 0 {
 		if before, found := d.lookup(last); found {
@@ -126,7 +126,7 @@ func (d *digest) lost(e journal.Event, last uint64, what string) {
 	d.add(e.Time, what).end(e.Time, "some of the events before it are lost", bad)
 }
 
-// acted processes an event of an action.
+// acted handles an event of an action.
 func (d *digest) acted(e journal.Decoded) {
 	if e.Action == "" {
 		return
@@ -173,7 +173,7 @@ func (d *digest) begun(line *digestLine, e journal.Decoded) {
 	}
 }
 
-// named says what an action does, and its id.
+// named returns a text with what an action does, and its id.
 func (d *digest) named(kind journal.ActionKind, e journal.Decoded) string {
 	return fmt.Sprintf("%s %s (%s)", d.words.Verb(kind), words.Object(e.Subject), e.Action)
 }
@@ -214,7 +214,7 @@ func (l *digestLine) end(at time.Time, outcome string, t tone) {
 	l.ended, l.over, l.outcome, l.tone = at, true, outcome, t
 }
 
-// ending is the outcome and the reason.
+// ending returns the outcome and the reason.
 func (l *digestLine) ending() string {
 	if l.why == "" {
 		return l.outcome
@@ -222,7 +222,7 @@ func (l *digestLine) ending() string {
 	return l.outcome + " (" + l.why + ")"
 }
 
-// lapse ends a pause whose time is over: there is no event for that.
+// lapse ends a pause that has run out, because no event records that.
 func (l *digestLine) lapse(now time.Time) {
 	if !l.over && !l.until.IsZero() && !now.Before(l.until) {
 		l.end(l.until, "ended as planned", normal)
@@ -232,7 +232,7 @@ func (l *digestLine) lapse(now time.Time) {
 // byBegan orders lines by when they began.
 func byBegan(a, b *digestLine) int { return a.began.Compare(b.began) }
 
-// sorted returns the lines in the order of their begin, those of a rollout below its headline.
+// sorted returns the lines ordered by their begin. The lines of a rollout are below its headline.
 func (d *digest) sorted() (shown []*digestLine) {
 	for _, line := range d.lines {
 		line.lapse(d.now)
@@ -268,7 +268,7 @@ func (d *digest) Flush() error {
 	return err
 }
 
-// began is the begin of a line, or says that it was before the shown events.
+// began returns the begin of a line, or a text if that was before the shown events.
 func (d *digest) began(line *digestLine) string {
 	text := d.zone.stamp(line.began)
 	if line.earlier {
@@ -277,7 +277,7 @@ func (d *digest) began(line *digestLine) string {
 	return text
 }
 
-// took is the duration of a line, so far if it is open.
+// took returns the duration of a line, or the duration so far if the line is open.
 func (d *digest) took(line *digestLine) string {
 	if line.over {
 		return words.Span(line.ended.Sub(line.began))

@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Problems writes all problems: what is wrong, since when, what to do, and which command to run; then what EKCO will
-// do automatically.
+// Problems writes all problems: what is wrong, since when, what to do, and which command to run. Then it writes what
+// EKCO will do automatically.
 func Problems(w io.Writer, status api.Status, options Options) error {
 	s := style{options.Color}
 	lines := []string{summary(status, s)}
@@ -23,7 +23,7 @@ func Problems(w io.Writer, status api.Status, options Options) error {
 	return err
 }
 
-// summary is the verdict and the number of problems.
+// summary returns the verdict and the number of problems.
 func summary(status api.Status, s style) string {
 	pressing := 0
 	for _, problem := range status.Problems {
@@ -40,7 +40,7 @@ func summary(status api.Status, s style) string {
 	return s.paint(good, "OK") + ": no problems, and nothing waits"
 }
 
-// underWay counts actions and problems, as the begin of a sentence.
+// underWay returns the beginning of a sentence with the numbers of actions and problems.
 func underWay(status api.Status) string {
 	text := ""
 	if n := len(status.Actions); n > 0 {
@@ -52,7 +52,7 @@ func underWay(status api.Status) string {
 	return text
 }
 
-// pressingOf says how many problems need a person, and the number of all if that differs.
+// pressingOf returns how many problems need a person, and the number of all problems if that differs.
 func pressingOf(pressing, all int) string {
 	if pressing == all {
 		return words.Count(all, "problem")

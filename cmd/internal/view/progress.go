@@ -13,8 +13,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Progress returns a line for each step of an action that reports progress, with what it waits for: "copy-objects:
-// 1,240 of 10,000 objects, 3.1 GiB, 4m left".
+// Progress returns a line for each step of an action that reports progress, with what the step waits for:
+// "copy-objects: 1,240 of 10,000 objects, 3.1 GiB, 4m left".
 func Progress(status api.Status, action string) []string { return progress(status, action, true) }
 
 func progress(status api.Status, action string, wide bool) []string {
@@ -29,7 +29,7 @@ func progress(status api.Status, action string, wide bool) []string {
 	return stepsTold(lines, wide)
 }
 
-// attemptOf names the current attempt of a step, if it is not the first.
+// attemptOf returns a text with the number of a step's attempt, if it is not the first.
 func attemptOf(status api.Status, action, step string) string {
 	for _, open := range status.Actions {
 		if now := open.Steps[step]; open.ID == action && now.Open && now.Attempts > 1 {
@@ -39,7 +39,7 @@ func attemptOf(status api.Status, action, step string) string {
 	return ""
 }
 
-// rests reports whether a step waits for its next attempt: then its failure shows what it waited for.
+// rests reports whether a step waits for its next attempt. Its failure then shows what it waited for.
 func rests(status api.Status, action, step string) bool {
 	return slices.ContainsFunc(status.Actions, func(open journal.ActionRecord) bool {
 		now := open.Steps[step]
@@ -68,7 +68,7 @@ func progressOf(p actions.Progress) string {
 	return text
 }
 
-// grouped returns a number with commas between thousands: 10,000.
+// grouped formats a number with commas between thousands: 10,000.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {

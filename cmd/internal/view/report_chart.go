@@ -12,32 +12,32 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// states collects the states of things over time, and the actions about them.
+// states collects the states of things over time, and the actions on them.
 type states struct {
 	options ReportOptions
-	// known is the begin of the chart: not before the journal's first event.
+	// known is the begin of the chart. It is not before the journal's first event.
 	known   time.Time
 	lanes   map[laneKey]*laneStates
 	actions map[string]*bar
 }
 
-// laneKey identifies a thing: another one may have the same name.
+// laneKey identifies a thing. It includes the UID, because another thing may have the same name.
 type laneKey struct{ name, uid string }
 
-// laneStates is the lane of one thing.
+// laneStates has the data of one thing's lane.
 type laneStates struct {
 	machine string
 	spans   []span
 	bars    []*bar
 }
 
-// span is a state and its begin.
+// span is a state with its begin.
 type span struct {
 	state journal.State
 	from  time.Time
 }
 
-// bar is an action.
+// bar is an action in the chart.
 type bar struct {
 	id, outcome string
 	from, until time.Time
@@ -66,7 +66,7 @@ func (s *states) entered(machine string, e journal.Decoded, from, to journal.Sta
 	lane.spans = append(lane.spans, span{to, e.Time})
 }
 
-// acted processes an event of an action. Actions about the whole cluster have no lane.
+// acted handles an event of an action. Actions on the whole cluster have no lane.
 func (s *states) acted(e journal.Decoded) {
 	if e.Action == "" || e.Subject.Name == "" {
 		return
@@ -86,7 +86,7 @@ func (s *states) acted(e journal.Decoded) {
 	}
 }
 
-// lane returns the lane of a thing. Events with its state name its machine better than actions do.
+// lane returns the lane of a thing. It prefers the machine's name from events with a state over the name from actions.
 func (s *states) lane(machine, name, uid string) *laneStates {
 	key := laneKey{name, uid}
 	if s.lanes[key] == nil {
@@ -95,7 +95,7 @@ func (s *states) lane(machine, name, uid string) *laneStates {
 	return s.lanes[key]
 }
 
-// present adds the things that did not change in that time.
+// present adds the things that did not change in the period.
 func (s *states) present(status api.Status) {
 	add := func(machine, name, uid string, state journal.State, since time.Time, over bool) {
 		known := s.lanes[laneKey{name, uid}] != nil
@@ -122,7 +122,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// The chart's measures, in the units of its view box.
+// These are the sizes in the chart, in units of its view box.
 const (
 	laneHeight  = 22
 	laneFrom    = 220.0
@@ -131,12 +131,12 @@ const (
 	axisHeight  = 24
 	thinnest    = 1.5
 	stampOfTick = "01-02 15:04"
-	// dateOfTick is used for a time of a year or more, in which the month and day would be ambiguous.
+	// dateOfTick is the date format for a period of a year or more, in which month and day would be ambiguous.
 	dateOfTick = "2006-01-02"
 	aYear      = 365 * 24 * time.Hour
 )
 
-// chart is what the page draws.
+// chart has the data that the page draws.
 type chart struct {
 	Height, Bottom, AxisY int
 	Ticks                 []chartTick
@@ -147,7 +147,8 @@ type chart struct {
 type chartTick struct {
 	X     float64
 	Label string
-	// Anchor is the end of the label that is at X: the last label would exceed the drawing.
+	// Anchor is the end of the label that is at X. It differs for the last label, which would otherwise exceed the
+	// drawing.
 	Anchor string
 }
 
@@ -194,7 +195,7 @@ func (s *states) chart() chart {
 	return drawn
 }
 
-// gaps cover the parts of a lane whose events are lost.
+// gaps returns boxes that cover the parts of a lane without events.
 func (s *states) gaps(lane *laneStates, y int, colors *palette) (boxes []chartBox) {
 	for _, lost := range s.options.Lost {
 		if len(lane.spans) == 0 || !lane.spans[0].from.Before(lost.Until) {
@@ -207,7 +208,7 @@ func (s *states) gaps(lane *laneStates, y int, colors *palette) (boxes []chartBo
 	return boxes
 }
 
-// notKnown is the state of a thing while the journal lost its events.
+// notKnown is the state of a thing in a period for which the journal lost its events.
 const notKnown journal.State = "not known"
 
 // sorted returns the lanes, nodes first.
@@ -226,14 +227,15 @@ func (s *states) sorted() []laneKey {
 	return keys
 }
 
-// box is the place of a time on a lane. It has a minimum width.
+// box returns the position of a period on a lane. It has a minimum width.
 func (s *states) box(from, until time.Time, y int, what string) chartBox {
 	x := s.x(from)
 	title := what + ": " + words.Stamp(from) + " to " + words.Stamp(until) + ", " + words.Span(until.Sub(from))
 	return chartBox{X: x, Width: max(thinnest, s.x(until)-x), Y: y, Title: Clean(title)}
 }
 
-// x is the place of a time. The chart begins with the journal: otherwise a young journal would only fill its end.
+// x returns the horizontal position of a time. The chart begins with the journal, because otherwise a young journal
+// would fill only the end of the chart.
 func (s *states) x(at time.Time) float64 {
 	whole := s.options.Until.Sub(s.known)
 	if whole <= 0 {
@@ -257,7 +259,7 @@ func (s *states) ticks() (ticks []chartTick) {
 	return ticks
 }
 
-// palette assigns colours to states: those of nodes always have the same.
+// palette assigns colours to states. States of nodes always have the same colours.
 type palette struct {
 	of     map[journal.State]string
 	next   int

@@ -11,10 +11,10 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// maxNext is how many lines of NEXT a table shows.
+// maxNext is the maximum number of lines in the table NEXT.
 const maxNext = 20
 
-// nextLines say what EKCO will do automatically, when, and what prevents it.
+// nextLines returns what EKCO will do automatically, when, and what prevents it.
 func nextLines(status api.Status, v *words.Vocabulary, s style) []string {
 	if len(status.Next) == 0 {
 		return nil
@@ -51,7 +51,8 @@ func upcoming(status api.Status, u fsm.Upcoming, v *words.Vocabulary, s style) s
 	return line
 }
 
-// when says when something begins. An action that is due begins only once EKCO has seen the cluster.
+// when returns a text about the time at which something begins. An action that is due begins only after EKCO has seen
+// the cluster.
 func when(status api.Status, at time.Time) string {
 	switch in := at.Sub(status.Now).Truncate(time.Second); {
 	case in > 0:
@@ -62,14 +63,14 @@ func when(status api.Status, at time.Time) string {
 	return " at any moment"
 }
 
-// foreseen reports whether NEXT shows the refusal already, with present numbers.
+// foreseen reports whether NEXT already shows the refusal, with present numbers.
 func foreseen(next []fsm.Upcoming, refusal fsm.Refusal) bool {
 	return slices.ContainsFunc(next, func(u fsm.Upcoming) bool {
 		return u.Kind == refusal.Kind && u.Rule == refusal.Rule && (u.Subject == refusal.Subject || refusal.Subject == journal.ClusterSubject)
 	})
 }
 
-// ofName selects the nodes, things, actions, refusals and NEXT lines of a name, and those of the whole cluster.
+// ofName selects the nodes, things, actions, refusals and NEXT lines with this name, and those of the whole cluster.
 func ofName(status api.Status, name string) api.Status {
 	about := func(subject journal.Subject) bool { return subject.Name == name || subject == journal.ClusterSubject }
 	status.Nodes = keep(status.Nodes, func(n api.NodeStatus) bool { return n.Name == name })
@@ -80,7 +81,7 @@ func ofName(status api.Status, name string) api.Status {
 	return status
 }
 
-// keep returns the selected elements; never nil, so that JSON has a list.
+// keep returns the selected elements. It never returns nil, so that the JSON has a list.
 func keep[E any](all []E, stays func(E) bool) []E {
 	kept := []E{}
 	for _, e := range all {

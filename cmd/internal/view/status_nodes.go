@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// nodeTable shows the nodes, and the number of hidden ones.
+// nodeTable returns a table of the nodes, and the number of hidden nodes.
 func nodeTable(status api.Status, all bool, s style) []string {
 	if len(status.Nodes) == 0 {
 		return []string{"", "EKCO has seen no node yet."}
@@ -47,7 +47,7 @@ func nodeTable(status api.Status, all bool, s style) []string {
 	return lines
 }
 
-// asOf says that the nodes may have changed since.
+// asOf returns a line that says that the nodes may have changed since.
 func asOf(status api.Status, s style) []string {
 	at := status.AsOf
 	if at.IsZero() {
@@ -56,7 +56,7 @@ func asOf(status api.Status, s style) []string {
 	return []string{s.paint(doubtful, "The nodes as EKCO saw them last, at "+words.Stamp(at)+" ("+ago(status, at)+" ago):")}
 }
 
-// remarks returns what an administrator should know of a node besides its state.
+// remarks returns further information about a node that an administrator should know.
 func remarks(node api.NodeStatus) []string {
 	var remarks []string
 	if node.Flapping {

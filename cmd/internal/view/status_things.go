@@ -12,7 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// ofComponent selects the things, actions and refusals of a component, and what concerns all of EKCO, such as a
+// ofComponent selects the things, actions and refusals of a component, and everything about EKCO as a whole, such as a
 // pause.
 func ofComponent(status api.Status, component string, v *words.Vocabulary) api.Status {
 	kinds := v.Kinds(component)
@@ -26,11 +26,11 @@ func ofComponent(status api.Status, component string, v *words.Vocabulary) api.S
 	return status
 }
 
-// countedFrom is the number of things of one machine in one state from which on they are counted and not listed: each
-// node has a load balancer and certificates, and only unusual ones matter.
+// countedFrom is the number from which on things of one machine in one state are counted and not listed. Each node has
+// a load balancer and certificates, and only unusual ones matter.
 const countedFrom = 11
 
-// thingTable shows the things of all machines but nodes', if there are any, and the number of hidden ones. wide adds
+// thingTable returns a table of all things except nodes, if there are any, and the number of hidden things. wide adds
 // their details. If neither wide nor all is set, it counts things in the same state.
 func thingTable(status api.Status, all, wide bool, s style) []string {
 	if len(status.Things) == 0 {
@@ -51,7 +51,7 @@ func thingTable(status api.Status, all, wide bool, s style) []string {
 	return lines
 }
 
-// alike are things of one machine in one state.
+// alike has the things of one machine in one state.
 type alike struct {
 	number int
 	latest time.Time
@@ -78,7 +78,7 @@ func alikes(things []api.ThingStatus) map[kindAndState]*alike {
 	return groups
 }
 
-// thingRows has a row for each thing; if counted is set, one row for many in the same state.
+// thingRows returns a row for each thing. If counted is set, many things in the same state share one row.
 func thingRows(now time.Time, things []api.ThingStatus, counted, wide bool, s style) (lines []string) {
 	groups, printed := alikes(things), map[*alike]bool{}
 	rows, details := [][]cell{{{text: "MACHINE"}, {text: "THING"}, {text: "STATE"}, {text: "SINCE"}}}, [][]string{nil}

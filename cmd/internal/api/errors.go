@@ -23,8 +23,8 @@ var (
 // in the cluster. If the journal's machine is lost, it is lost, too.
 var ErrNotMirrored = errors.New("it is in force, but the mirror in the cluster does not have it, so it is lost if this machine is lost")
 
-// identities lists the errors that keep their identity across the socket, with their codes.
-var identities = []struct {
+// knownErrors lists the errors that keep their identity across the socket, with their codes.
+var knownErrors = []struct {
 	word string
 	err  error
 }{
@@ -69,7 +69,7 @@ type wireError struct {
 
 func toWire(err error) *wireError {
 	wire := &wireError{Message: err.Error()}
-	for _, identity := range identities {
+	for _, identity := range knownErrors {
 		if errors.Is(err, identity.err) {
 			wire.Is = append(wire.Is, identity.word)
 		}
@@ -90,7 +90,7 @@ func (e *remoteError) Unwrap() []error { return e.is }
 func (w *wireError) err() error {
 	remote := &remoteError{message: w.Message}
 	for _, word := range w.Is {
-		for _, identity := range identities {
+		for _, identity := range knownErrors {
 			if identity.word == word {
 				remote.is = append(remote.is, identity.err)
 			}

@@ -21,11 +21,11 @@ var ErrCrowded = errors.New("too many clients follow events, so this oldest stre
 type followers struct {
 	mu sync.Mutex
 	// all is sorted, oldest first.
-	all []*following
+	all []*followedStream
 }
 
-// following is one stream that follows events.
-type following struct {
+// followedStream is one stream that follows events.
+type followedStream struct {
 	// action is the id of the followed action, or "" for all events.
 	action string
 	end    context.CancelCauseFunc
@@ -36,7 +36,7 @@ type following struct {
 // command. open returns a function that reports whether an action is open.
 func (f *followers) enter(ctx context.Context, action string, open func(context.Context) (func(action string) bool, error)) (watched context.Context, leave func()) {
 	watched, end := context.WithCancelCause(ctx)
-	own := &following{action: action, end: end}
+	own := &followedStream{action: action, end: end}
 	f.mu.Lock()
 	f.all = append(f.all, own)
 	crowded := len(f.all) > maxFollowers
@@ -52,7 +52,7 @@ func (f *followers) enter(ctx context.Context, action string, open func(context.
 
 // endOldest ends the oldest stream that may be ended, except the newcomer. If it cannot read which actions are open, it
 // ends no stream.
-func (f *followers) endOldest(ctx context.Context, newcomer *following, open func(context.Context) (func(action string) bool, error)) {
+func (f *followers) endOldest(ctx context.Context, newcomer *followedStream, open func(context.Context) (func(action string) bool, error)) {
 	isOpen, err := open(ctx)
 	if err != nil {
 		return
@@ -71,10 +71,10 @@ func (f *followers) endOldest(ctx context.Context, newcomer *following, open fun
 	}
 }
 
-func (f *followers) leave(own *following) {
+func (f *followers) leave(own *followedStream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all = slices.DeleteFunc(f.all, func(one *following) bool { return one == own })
+	f.all = slices.DeleteFunc(f.all, func(one *followedStream) bool { return one == own })
 }
 
 // openActions returns a function that reports whether an action is open.

@@ -34,7 +34,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	admitted := &limitedConn{Conn: conn, listener: l, from: origin(conn.RemoteAddr())}
+	admitted := &limitedConn{Conn: conn, listener: l, from: networkOf(conn.RemoteAddr())}
 	l.enter(admitted, false)
 	return admitted, nil
 }
@@ -52,15 +52,15 @@ func (l *limitedListener) enter(c *limitedConn, answered bool) {
 	l.turns++
 	c.answered, c.turn = answered, l.turns
 	l.open[c] = struct{}{}
-	surplus := l.surplus(c)
+	surplus := l.connectionToClose(c)
 	l.mu.Unlock()
 	if surplus != nil {
 		_ = surplus.Close()
 	}
 }
 
-// surplus returns the connection to close after c was counted, or nil.
-func (l *limitedListener) surplus(c *limitedConn) *limitedConn {
+// connectionToClose returns the connection to close after c was counted, or nil.
+func (l *limitedListener) connectionToClose(c *limitedConn) *limitedConn {
 	count, all := make(map[netip.Prefix]int), 0
 	for other := range l.open {
 		if other.answered == c.answered {
@@ -106,9 +106,9 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// origin returns the network that counts as one address. For IPv6 that is the /64 network, because one machine can use
-// all its addresses.
-func origin(address net.Addr) netip.Prefix {
+// networkOf returns the network that counts as one address. For IPv6 that is the /64 network, because one machine can
+// use all its addresses.
+func networkOf(address net.Addr) netip.Prefix {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
 		return netip.Prefix{}

@@ -28,7 +28,7 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on socket %s: the path has %d bytes and may have %d; set journal to a shorter path",
 			path, len(path), maxSocketPath)
 	}
-	if err := free(ctx, path); err != nil {
+	if err := requireFree(ctx, path); err != nil {
 		return nil, fmt.Errorf("listen on socket %s: %w", path, err)
 	}
 	// Create the socket under another name, so that it has its final mode before a client can find it.
@@ -50,8 +50,8 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// free returns an error unless path may be replaced.
-func free(ctx context.Context, path string) error {
+// requireFree returns an error unless path may be replaced.
+func requireFree(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

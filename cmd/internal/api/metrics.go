@@ -47,14 +47,14 @@ type Metrics struct {
 	clockSkew      prometheus.Gauge
 	apiUp          prometheus.Gauge
 
-	measured measured
-	tracked  tracked
+	measured measureGauges
+	tracked  openActionData
 	// known has the gauges that exist from the start. whole guards it.
-	known []labelled
+	known []labelledGauge
 	// checks has the names of the preflights that may hold an action.
 	checks []string
-	// whole is locked during changes, so that a scrape sees a consistent state.
-	whole sync.Mutex
+	// stateLock is locked during changes, so that a scrape sees a consistent state.
+	stateLock sync.Mutex
 }
 
 // NewMetrics returns the collectors, together with the collectors of the Go runtime and of the process.
@@ -84,7 +84,7 @@ func NewMetrics() *Metrics {
 		clockJumps:     counter("ekco_clock_jumps_total", "Times that the clock of EKCO's machine was set, or the machine slept."),
 		clockSkew:      gauge("ekco_clock_skew_seconds", "How far the Kubernetes API's clock was ahead of EKCO's when EKCO started; 0 if that is unknown, or the clock was set since."),
 		apiUp:          gauge("ekco_api_up", "1 while the Kubernetes API answers, as far as EKCO knows."),
-		tracked:        newTracked(), measured: measured{},
+		tracked:        newTracked(), measured: measureGauges{},
 	}
 	build := gauges("ekco_build_info", "Always 1; says which EKCO this is.", "version", "git_sha")
 	info := version.Get()
@@ -99,16 +99,16 @@ func NewMetrics() *Metrics {
 // MayHold sets the names of the preflights for which holds are counted, so that their metrics exist before the first
 // hold.
 func (m *Metrics) MayHold(preflights iter.Seq[string]) {
-	m.whole.Lock()
-	defer m.whole.Unlock()
+	m.stateLock.Lock()
+	defer m.stateLock.Unlock()
 	m.checks, m.known = slices.Collect(preflights), nil
 }
 
 // Gatherer returns the metrics that /metrics serves.
 func (m *Metrics) Gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{m.attention, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		m.whole.Lock()
-		defer m.whole.Unlock()
+		m.stateLock.Lock()
+		defer m.stateLock.Unlock()
 		return m.registry.Gather()
 	})}
 }
@@ -151,10 +151,10 @@ func (m *Metrics) Folded(event journal.Decoded) {
 		if p.CutShort {
 			break // a cancelled step has not failed
 		}
-		m.stepFailures.WithLabelValues(m.tracked.what(event.Event, p.Step)).Inc()
+		m.stepFailures.WithLabelValues(m.tracked.doesOf(event.Event, p.Step)).Inc()
 	case *journal.StepDone:
 		if took, known := m.tracked.end(event.Event, p.Step); known && !p.DryRun {
-			m.stepSeconds.WithLabelValues(m.tracked.what(event.Event, p.Step)).Observe(took.Seconds())
+			m.stepSeconds.WithLabelValues(m.tracked.doesOf(event.Event, p.Step)).Observe(took.Seconds())
 		}
 	case *journal.ClockJumped:
 		m.clockJumps.Inc()
@@ -166,12 +166,12 @@ func (m *Metrics) Folded(event journal.Decoded) {
 
 // State updates the gauges from the present state.
 func (m *Metrics) State(s *fsm.World) {
-	m.whole.Lock()
-	defer m.whole.Unlock()
+	m.stateLock.Lock()
+	defer m.stateLock.Unlock()
 	for _, vector := range []*prometheus.GaugeVec{m.machines, m.openActions, m.holds, m.refusals} {
 		vector.Reset()
 	}
-	m.zeroes(s.State)
+	m.setToZero(s.State)
 	m.measure(s)
 	for _, thing := range s.Things {
 		m.machines.WithLabelValues(thing.Machine(), string(thing.State)).Inc()

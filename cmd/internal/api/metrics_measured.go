@@ -6,9 +6,9 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// measured has the gauges for the measures of machines, by name. A gauge exists from its first value on. Only the
+// measureGauges has the gauges for the measures of machines, by name. A gauge exists from its first value on. Only the
 // goroutine that calls [Metrics.State] uses it.
-type measured map[string]*prometheus.GaugeVec
+type measureGauges map[string]*prometheus.GaugeVec
 
 // measure replaces all values with the present ones.
 func (m *Metrics) measure(w *fsm.World) {
@@ -27,7 +27,7 @@ func (m *Metrics) measure(w *fsm.World) {
 }
 
 // vector returns the gauge of the measure, and registers it if it is new.
-func (m measured) vector(registry *prometheus.Registry, measure fsm.Measure) *prometheus.GaugeVec {
+func (m measureGauges) vector(registry *prometheus.Registry, measure fsm.Measure) *prometheus.GaugeVec {
 	if vector := m[measure.Name]; vector != nil {
 		return vector
 	}

@@ -47,8 +47,8 @@ func peerOf(conn net.Conn) peer {
 	return peer{uid: cred.Uid, pid: cred.Pid}
 }
 
-// admitted returns an error unless the peer may use the socket.
-func (p peer) admitted() error {
+// requireAllowed returns an error unless the peer may use the socket.
+func (p peer) requireAllowed() error {
 	switch {
 	case p.err != nil:
 		return fmt.Errorf("identify the client: %w: %w", p.err, ErrForbidden)

@@ -98,7 +98,7 @@ func explainThing(s *fsm.State, now time.Time, t *fsm.Thing) ThingExplanation {
 		Now: now, Machine: t.Machine(), Subject: t.Subject, State: t.State, Since: t.Since, FactsSeq: t.FactsSeq, GoneSeq: t.GoneSeq,
 		Actions: []journal.ActionRecord{}, Refusals: []fsm.Refusal{}, Next: []fsm.Upcoming{},
 	}
-	for _, record := range shown(s.OpenActions()) {
+	for _, record := range forStatus(s.OpenActions()) {
 		if fsm.Key(record.Subject) == fsm.Key(t.Subject) {
 			explained.Actions = append(explained.Actions, record)
 		}

@@ -189,7 +189,7 @@ func operatorProblems(status *Status) (problems []Problem) {
 func actionProblems(status *Status, verb func(journal.ActionKind) string) (problems []Problem) {
 	for _, action := range status.Actions {
 		problem := Problem{Thing: thingName(action.Subject), Command: "ekco explain " + action.ID}
-		what := deed(verb(action.Kind), action.Subject)
+		what := actionText(verb(action.Kind), action.Subject)
 		others, waits, tooLong := heldByOthers(status.Now, status.Progress[action.ID])
 		switch step, hold, needy := gravestHold(status.Now, action); {
 		case action.Unreadable != "":
@@ -325,16 +325,16 @@ func thingProblems(status *Status) (problems []Problem) {
 func adviceOfLost(status *Status, node string) string {
 	purge := "if it is gone for good: ekco purge-node " + node
 	brakes := func(rule string) bool { return rule == fsmnode.RuleStormBrake }
-	if halfIsLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
+	if isHalfLost(status.Nodes) || slices.ContainsFunc(status.Refusals, func(r fsm.Refusal) bool { return brakes(r.Rule) }) ||
 		slices.ContainsFunc(status.Next, func(u fsm.Upcoming) bool { return brakes(u.Rule) }) {
 		return "many nodes are lost at once: check the network first; " + purge
 	}
 	return "repair it; " + purge
 }
 
-// halfIsLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports
+// isHalfLost reports whether at least two nodes and half of all nodes are lost. It is needed because no rule reports
 // that if EKCO would not act on them anyway.
-func halfIsLost(nodes []NodeStatus) bool {
+func isHalfLost(nodes []NodeStatus) bool {
 	lost, all := 0, 0
 	for _, node := range nodes {
 		if node.State == fsmnode.Purged || node.State == fsmnode.Gone {
@@ -353,7 +353,7 @@ func refusalProblems(status *Status, verb func(journal.ActionKind) string) (prob
 	for _, refusal := range status.Refusals {
 		problem := Problem{
 			Kind: ProblemBlocked, NeedsYou: refusal.NeedsPerson, Thing: thingName(refusal.Subject), Since: at(refusal.Since),
-			Reason: fmt.Sprintf("%s is blocked by %s: %s", deed(verb(refusal.Kind), refusal.Subject), refusal.Rule, refusal.Reason),
+			Reason: fmt.Sprintf("%s is blocked by %s: %s", actionText(verb(refusal.Kind), refusal.Subject), refusal.Rule, refusal.Reason),
 			Advice: "EKCO continues automatically when that is gone", Command: "ekco status",
 		}
 		if problem.Thing != "" {
@@ -374,8 +374,8 @@ func defects(status *Status) (problems []Problem) {
 	return problems
 }
 
-// deed returns a text for an action, such as "purge of worker-2" or "raise the copies of replicapool".
-func deed(verb string, subject journal.Subject) string {
+// actionText returns a text for an action, such as "purge of worker-2" or "raise the copies of replicapool".
+func actionText(verb string, subject journal.Subject) string {
 	switch {
 	case subject.Name == "":
 		return verb

@@ -19,20 +19,20 @@ type awaited struct {
 	since time.Time
 }
 
-// listing is the last thing for which a start waits.
-const listing = "list the nodes"
+// stepListNodes is the last thing for which a start waits.
+const stepListNodes = "list the nodes"
 
 // await records the state of the start.
 func (r *Ring) await(what string, err error) {
 	now := &awaited{what: what, err: err, since: r.clock.Now()}
-	if before := r.awaits.Load(); before != nil && before.what == what && before.err != nil {
+	if before := r.startStatus.Load(); before != nil && before.what == what && before.err != nil {
 		now.since = before.since
 	}
-	r.awaits.Store(now)
+	r.startStatus.Store(now)
 }
 
-// started reports whether the ring has listed the cluster's nodes.
-func (r *Ring) started() bool {
+// isStarted reports whether the ring has listed the cluster's nodes.
+func (r *Ring) isStarted() bool {
 	select {
 	case <-r.identified:
 		return true
@@ -41,21 +41,21 @@ func (r *Ring) started() bool {
 	}
 }
 
-// starting returns the progress of the start, and an outage of the API that is not in the journal yet. It returns nil
-// once the start is complete.
-func (r *Ring) starting(s *fsm.State) (*api.Starting, fsm.APIState) {
-	if r.started() {
+// startProgress returns the progress of the start, and an outage of the API that is not in the journal yet. It returns
+// nil once the start is complete.
+func (r *Ring) startProgress(s *fsm.State) (*api.Starting, fsm.APIState) {
+	if r.isStarted() {
 		return nil, s.API
 	}
-	starting := &api.Starting{Since: r.began, To: listing}
+	starting := &api.Starting{Since: r.startedAt, To: stepListNodes}
 	outage := s.API
 	if !r.announced.Load() {
 		// The state in the journal comes from an earlier process.
 		outage = fsm.APIState{}
 	}
-	if a := r.awaits.Load(); a != nil {
+	if a := r.startStatus.Load(); a != nil {
 		starting.To = a.what
-		starting.Error = inShort(a.err)
+		starting.Error = shortJournalError(a.err)
 		if errors.Is(a.err, kube.ErrUnavailable) {
 			outage.LostAt, outage.Error = a.since, a.err.Error()
 		}
@@ -77,13 +77,13 @@ func (r *Ring) process() api.OperatorStatus {
 	return api.OperatorStatus{
 		Running: !r.cfg.forCommand(), PID: id.PID,
 		OperatorState: fsm.OperatorState{
-			Version: id.Version, Host: id.Host, StartedAt: r.began, DryRun: r.cfg.Policy.DryRun, Command: id.Command,
+			Version: id.Version, Host: id.Host, StartedAt: r.startedAt, DryRun: r.cfg.Policy.DryRun, Command: id.Command,
 		},
 	}
 }
 
-// inShort shortens an error of the journal, because the status reports the whole error anyway.
-func inShort(err error) string {
+// shortJournalError shortens an error of the journal, because the status reports the whole error anyway.
+func shortJournalError(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -95,7 +95,7 @@ func inShort(err error) string {
 
 // notStarted returns a text that says why the start is not complete and what to do.
 func (r *Ring) notStarted(s *fsm.State) string {
-	starting, outage := r.starting(s)
+	starting, outage := r.startProgress(s)
 	if starting == nil {
 		return ""
 	}
@@ -106,7 +106,7 @@ func (r *Ring) notStarted(s *fsm.State) string {
 	case trouble != nil:
 		return trouble.Error()
 	}
-	who := "the operator has not seen the cluster since it started at " + stamp(r.began)
+	who := "the operator has not seen the cluster since it started at " + stamp(r.startedAt)
 	if r.cfg.forCommand() {
 		who = "no operator runs, and this command cannot see the cluster"
 	}

@@ -45,9 +45,9 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	err = b.ring.do(ctx, func(s *fsm.State) {
 		status = api.StatusOf(s, b.ring.cfg.Policy, b.ring.clock.Now())
 		status.Next = append(status.Next, fsm.Foresee(s, b.ring.cfg.Policy, status.Now)...)
-		status.Progress = b.ring.progress.present()
+		status.Progress = b.ring.progress.copyReports()
 		status.Unrecorded = maps.Clone(b.ring.unrecorded)
-		status.Starting, status.API = b.ring.starting(s)
+		status.Starting, status.API = b.ring.startProgress(s)
 		status.AsOf = status.API.LostAt
 		if status.Starting != nil {
 			status.AsOf = api.LastSeen(s)
@@ -81,14 +81,14 @@ func (b *Backend) Events(ctx context.Context, query journal.Query, follow bool) 
 
 // Request implements api.Backend.
 func (b *Backend) Request(ctx context.Context, request fsm.Request) (api.Admission, error) {
-	if err := b.ready(ctx); err != nil {
+	if err := b.waitUntilStarted(ctx); err != nil {
 		return api.Admission{}, err
 	}
 	if only := b.ring.cfg.Only; b.ring.cfg.forCommand() && (Only{request.Kind, request.Name}) != only {
 		return api.Admission{}, fmt.Errorf("no operator runs, and a command that %ss %s holds the journal; retry after it has ended: %w",
 			b.ring.words.Verb(only.Kind), only.Name, api.ErrRefused)
 	}
-	request, err := b.lookedFor(ctx, request)
+	request, err := b.withSearchResult(ctx, request)
 	if err != nil {
 		return api.Admission{}, err
 	}
@@ -118,10 +118,10 @@ func (b *Backend) ExplainThing(ctx context.Context, request api.ThingRequest) (t
 
 // Explain implements api.Backend.
 func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explanation, error) {
-	if err := b.ready(ctx); err != nil {
+	if err := b.waitUntilStarted(ctx); err != nil {
 		return api.Explanation{}, err
 	}
-	request, err := b.lookedFor(ctx, request)
+	request, err := b.withSearchResult(ctx, request)
 	if err != nil {
 		return api.Explanation{}, err
 	}
@@ -270,8 +270,9 @@ func (b *Backend) write(ctx context.Context, decide func(*fsm.State) ([]journal.
 	return errors.Join(err, result)
 }
 
-// ready waits a short time for a ring that has just started, so that an early command does not use an empty state.
-func (b *Backend) ready(ctx context.Context) error {
+// waitUntilStarted waits a short time for a ring that has just started, so that an early command does not use an empty
+// state.
+func (b *Backend) waitUntilStarted(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	select {
@@ -293,8 +294,8 @@ func (b *Backend) notStarted(ctx context.Context) error {
 	return fmt.Errorf("%s%w", why, api.Hidden(api.ErrRefused))
 }
 
-// blind returns the reason why EKCO does not see the present state of the cluster, or "".
-func (b *Backend) blind(ctx context.Context) string {
+// blindReason returns the reason why EKCO does not see the present state of the cluster, or "".
+func (b *Backend) blindReason(ctx context.Context) string {
 	why := ""
 	_ = b.ring.ask(ctx, func(s *fsm.State) {
 		why = b.ring.notStarted(s)
@@ -310,8 +311,8 @@ func (b *Backend) blind(ctx context.Context) string {
 
 const startTimeout = 20 * time.Second
 
-// notSeen is an error about an object that EKCO does not know; the object may exist.
-type notSeen interface {
+// unknownObject is an error about an object that EKCO does not know; the object may exist.
+type unknownObject interface {
 	error
 	Unseen() string
 }
@@ -319,8 +320,8 @@ type notSeen interface {
 // translate gives an error its identity for the socket. If EKCO does not see the cluster, it returns that reason
 // instead of "unknown".
 func (b *Backend) translate(ctx context.Context, err error) error {
-	if unknown, ok := errors.AsType[notSeen](err); ok {
-		if why := b.blind(ctx); why != "" {
+	if unknown, ok := errors.AsType[unknownObject](err); ok {
+		if why := b.blindReason(ctx); why != "" {
 			err = fmt.Errorf("%s: %s%w", unknown.Unseen(), why, api.Hidden(err))
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// lookAtClock is how often an idle loop compares the machine's clock with the ring's clock. A busy loop compares them
-// before each event.
-const lookAtClock = 10 * time.Second
+// clockCheckInterval is how often an idle loop compares the machine's clock with the ring's clock. A busy loop compares
+// them before each event.
+const clockCheckInterval = 10 * time.Second
 
 // setClock starts to follow the machine's clock. If the last operator ran in the same boot of the machine, the earlier
 // events of this start used the clock of that operator.
@@ -32,8 +32,8 @@ func (r *Ring) setClock(ctx context.Context) error {
 	})
 }
 
-// drifted reports whether the machine's clock differs from the ring's clock.
-func (r *Ring) drifted() bool {
+// hasClockDrifted reports whether the machine's clock differs from the ring's clock.
+func (r *Ring) hasClockDrifted() bool {
 	return r.followsClock && r.clock.Drift().Abs() >= clock.Tolerance
 }
 
@@ -41,7 +41,7 @@ func (r *Ring) drifted() bool {
 // set or the machine slept, followClock records the jump, and moves the ring's clock and all times in the loop by the
 // same amount. EKCO decides nothing until the jump is recorded. An error is fatal.
 func (r *Ring) followClock(ctx context.Context) error {
-	if !r.drifted() {
+	if !r.hasClockDrifted() {
 		r.unrecordedJump = nil
 		return nil
 	}
@@ -54,7 +54,7 @@ func (r *Ring) followClock(ctx context.Context) error {
 		r.unrecordedJump = fmt.Errorf("the machine's clock was moved by %s, and EKCO cannot record that: %w", by, err)
 		return nil
 	}
-	r.unrecordedJump, r.lastLook = nil, lastLook{}
+	r.unrecordedJump, r.lastLook = nil, lastSearch{}
 	return r.catchUp(ctx)
 }
 

@@ -22,7 +22,7 @@ func (k domainKeeper) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Take
 			ok = true // in safe mode, actions that have locks do not continue
 		default:
 			taken, ok = k.ring.domains.Take(s, k.ring.clock.Now(), claim)
-			taken.Stuck = cmp.Or(taken.Stuck, k.ring.rests(taken))
+			taken.Stuck = cmp.Or(taken.Stuck, k.ring.notContinuedReason(taken))
 		}
 	})
 	if err = errors.Join(err, unrecordedJump); err != nil {
@@ -31,8 +31,8 @@ func (k domainKeeper) Take(ctx context.Context, claim fsm.Claim) (taken fsm.Take
 	return taken, ok, nil
 }
 
-// rests returns the reason why this ring does not continue the step that has the lock, or "".
-func (r *Ring) rests(taken fsm.Taken) string {
+// notContinuedReason returns the reason why this ring does not continue the step that has the lock, or "".
+func (r *Ring) notContinuedReason(taken fsm.Taken) string {
 	if taken.Step == "" || !r.cfg.forCommand() || r.admitted[taken.By] {
 		return ""
 	}
@@ -44,15 +44,15 @@ func (k domainKeeper) Leave(action, step string) {
 	_ = k.ring.do(context.Background(), func(*fsm.State) { k.ring.domains.Leave(action, step) })
 }
 
-// noteBegun updates the locks when the start of a step is recorded.
-func (r *Ring) noteBegun(event journal.Decoded) {
+// recordLockedStart updates the locks when the start of a step is recorded.
+func (r *Ring) recordLockedStart(event journal.Decoded) {
 	if began, ok := event.Body.(*journal.StepStarted); ok {
 		r.domains.Began(event.Action, began.Step)
 	}
 }
 
-// callNext wakes the actions that can take their locks now.
-func (r *Ring) callNext() {
+// wakeNext wakes the actions that can take their locks now.
+func (r *Ring) wakeNext() {
 	for _, action := range r.domains.Called(r.state, r.clock.Now()) {
 		if w := r.workers[action]; w != nil {
 			w.inbox.Recheck()

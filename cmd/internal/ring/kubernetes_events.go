@@ -23,9 +23,9 @@ type eventRecorder struct {
 const (
 	eventQueue   = 256
 	eventTimeout = 5 * time.Second
-	// forbiddenRest is how long EKCO drops Kubernetes Events after the answer Forbidden. kURL's RBAC does not allow
+	// forbiddenPause is how long EKCO drops Kubernetes Events after the answer Forbidden. kURL's RBAC does not allow
 	// EKCO to create them, but an administrator may add the permission.
-	forbiddenRest = 10 * time.Minute
+	forbiddenPause = 10 * time.Minute
 )
 
 func newEventRecorder(api kube.API, v *words.Vocabulary, log *slog.Logger) *eventRecorder {
@@ -58,7 +58,7 @@ func (r *eventRecorder) run(ctx context.Context) {
 				continue
 			}
 			if errors.Is(r.write(ctx, next), kube.ErrForbidden) {
-				restUntil = time.Now().Add(forbiddenRest)
+				restUntil = time.Now().Add(forbiddenPause)
 			}
 		}
 	}

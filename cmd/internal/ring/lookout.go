@@ -19,20 +19,20 @@ type Lookout interface {
 	Look(ctx context.Context, request fsm.Request) (seen any, found bool)
 }
 
-// lookAgain is how long a result is reused. A user first sees the result and then requests the action, and should not
-// wait twice for places that hang. The action itself captures everything again.
-const lookAgain = 2 * time.Minute
+// searchReuseTime is how long a result is reused. A user first sees the result and then requests the action, and should
+// not wait twice for places that hang. The action itself captures everything again.
+const searchReuseTime = 2 * time.Minute
 
-// lastLook is the result of the last successful search.
-type lastLook struct {
+// lastSearch is the result of the last successful search.
+type lastSearch struct {
 	what      string
 	began, at time.Time
 	seen      any
 }
 
-// tells reports whether the result can be reused.
-func (l lastLook) tells(what string, since time.Time) bool {
-	return l.what == what && time.Since(l.at) < lookAgain && l.began.After(since)
+// isReusable reports whether the result can be reused.
+func (l lastSearch) isReusable(what string, since time.Time) bool {
+	return l.what == what && time.Since(l.at) < searchReuseTime && l.began.After(since)
 }
 
 // lookouts returns the lookouts by kind of action.
@@ -50,10 +50,10 @@ func (r *Ring) lookouts() map[journal.ActionKind]Lookout {
 	return lookouts
 }
 
-// lookedFor adds the result of a search to a request that needs one. It searches outside the loop.
-func (b *Backend) lookedFor(ctx context.Context, request fsm.Request) (fsm.Request, error) {
+// withSearchResult adds the result of a search to a request that needs one. It searches outside the loop.
+func (b *Backend) withSearchResult(ctx context.Context, request fsm.Request) (fsm.Request, error) {
 	request.Seen = nil
-	lookout := b.ring.looks[request.Kind]
+	lookout := b.ring.lookoutsByKind[request.Kind]
 	if lookout == nil {
 		return request, nil
 	}
@@ -61,14 +61,14 @@ func (b *Backend) lookedFor(ctx context.Context, request fsm.Request) (fsm.Reque
 	err := b.ring.do(ctx, func(s *fsm.State) {
 		var since time.Time
 		what, since, needed = lookout.Needed(s, request)
-		if last := b.ring.lastLook; needed && last.tells(what, since) {
+		if last := b.ring.lastLook; needed && last.isReusable(what, since) {
 			request.Seen = last.seen
 		}
 	})
 	if err != nil || !needed || request.Seen != nil {
 		return request, err
 	}
-	look := lastLook{what: what, began: b.ring.clock.Now()}
+	look := lastSearch{what: what, began: b.ring.clock.Now()}
 	seen, found := lookout.Look(ctx, request)
 	if ctx.Err() != nil {
 		return request, ctx.Err()

@@ -27,8 +27,8 @@ type Onlooker struct {
 	unopened  api.Unopened
 }
 
-// passive is the policy of the read-only mode.
-var passive = fsm.Policy{Passive: true}
+// passivePolicy is the policy of the read-only mode.
+var passivePolicy = fsm.Policy{Passive: true}
 
 // OnlookerConfig configures an onlooker.
 type OnlookerConfig struct {
@@ -91,7 +91,7 @@ func (o *Onlooker) Wait(ctx context.Context, open func(ctx context.Context, atte
 
 // observe starts the observers.
 func (o *Onlooker) observe(ctx context.Context) error {
-	err := o.fold(journal.Draft{
+	err := o.foldFacts(journal.Draft{
 		Type: journal.TypeOperatorStarted, Subject: journal.OperatorSubject, Actor: Actor, Payload: o.cfg.Identity,
 	})
 	if err != nil {
@@ -132,11 +132,11 @@ func (o *Onlooker) failed(err error) {
 
 // Record implements [Recorder]. It folds facts and does not store them.
 func (o *Onlooker) Record(_ context.Context, drafts ...journal.Draft) error {
-	return o.fold(drafts...)
+	return o.foldFacts(drafts...)
 }
 
-// fold folds facts, and the resulting decisions of the machines.
-func (o *Onlooker) fold(drafts ...journal.Draft) error {
+// foldFacts folds facts, and the resulting decisions of the machines.
+func (o *Onlooker) foldFacts(drafts ...journal.Draft) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
@@ -149,8 +149,8 @@ func (o *Onlooker) fold(drafts ...journal.Draft) error {
 			event.Seq, event.Time = o.state.Seq+1, now.UTC().Round(0)
 			o.state.Apply(event)
 		}
-		drafts = fsm.Decide(o.state, passive, now).Events
+		drafts = fsm.Decide(o.state, passivePolicy, now).Events
 	}
-	o.cfg.Metrics.State(fsm.Look(o.state, passive, now))
+	o.cfg.Metrics.State(fsm.Look(o.state, passivePolicy, now))
 	return nil
 }

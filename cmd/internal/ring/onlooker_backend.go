@@ -28,7 +28,7 @@ func (o *Onlooker) Unready(context.Context) []string {
 func (o *Onlooker) Status(context.Context) (api.Status, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	status := api.StatusOf(o.state, passive, time.Now())
+	status := api.StatusOf(o.state, passivePolicy, time.Now())
 	status.Operator.Running, status.Operator.PID = true, os.Getpid()
 	unopened := o.unopened
 	status.Journal.Path, status.Journal.Unopened = o.cfg.Path, &unopened

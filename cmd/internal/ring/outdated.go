@@ -11,11 +11,11 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// compare checks whether the mirror has newer events of this journal than the journal's file. Possible causes are a
-// restored older copy, a disk that lost confirmed writes, and another EKCO with a copy of the file. If so, it records
-// the loss together with the open actions of the mirror, and safe mode begins. It then returns an error that wraps
-// [mirror.ErrOutdated], and the mirror must stay unchanged, because it is the only record of the lost events.
-func (r *Ring) compare(ctx context.Context, content mirror.Content) error {
+// compareWithMirror checks whether the mirror has newer events of this journal than the journal's file. Possible causes
+// are a restored older copy, a disk that lost confirmed writes, and another EKCO with a copy of the file. If so, it
+// records the loss together with the open actions of the mirror, and safe mode begins. It then returns an error that
+// wraps [mirror.ErrOutdated], and the mirror must stay unchanged, because it is the only record of the lost events.
+func (r *Ring) compareWithMirror(ctx context.Context, content mirror.Content) error {
 	if content.JournalID != r.journalID || r.ofOtherCluster(content) {
 		return nil
 	}

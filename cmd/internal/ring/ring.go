@@ -77,8 +77,8 @@ type Ring struct {
 	kube   kube.API
 	words  *words.Vocabulary
 	runner *actions.Runner
-	// looks has the lookouts by kind of action.
-	looks map[journal.ActionKind]Lookout
+	// lookoutsByKind has the lookouts by kind of action.
+	lookoutsByKind map[journal.ActionKind]Lookout
 	// kinds lists the kinds of action that the ring can run.
 	kinds  []actions.Kind
 	mirror *mirror.Mirror
@@ -95,11 +95,11 @@ type Ring struct {
 	identified chan struct{}
 	loopEnded  chan struct{}
 	running    atomic.Bool
-	// began is when the process started. awaits describes what the start waits for. announced is true after
+	// startedAt is when the process started. awaits describes what the start waits for. announced is true after
 	// operator.started is recorded.
-	began     time.Time
-	awaits    atomic.Pointer[awaited]
-	announced atomic.Bool
+	startedAt   time.Time
+	startStatus atomic.Pointer[awaited]
+	announced   atomic.Bool
 
 	// Run sets these fields before the loop starts.
 	workersCtx    context.Context
@@ -112,7 +112,7 @@ type Ring struct {
 	besideWG   sync.WaitGroup
 
 	// progress has the last reports of steps.
-	progress progress
+	progress stepReports
 
 	// Only the loop uses these fields.
 	state *fsm.State
@@ -134,7 +134,7 @@ type Ring struct {
 	// triedToWrite is the time of the last attempt to write to an unwritable journal.
 	triedToWrite time.Time
 	observers    Observers
-	lastLook     lastLook
+	lastLook     lastSearch
 	events       *eventRecorder
 }
 
@@ -183,15 +183,16 @@ func New(ctx context.Context, cfg Config) (*Ring, error) {
 	r.state = state
 	r.lastSaved = state.Seq
 	if unread != nil {
-		r.replayed(ctx, unread)
+		r.replaceSnapshot(ctx, unread)
 	}
 	r.clock.Continue(state.Clock.BootID, state.Clock.Zero)
-	r.began = r.clock.Now()
+	r.startedAt = r.clock.Now()
 	return r, r.prepare(ctx)
 }
 
-// replayed logs a snapshot that could not be decoded, and replaces it, so that the next start can use the new one.
-func (r *Ring) replayed(ctx context.Context, unread error) {
+// replaceSnapshot logs a snapshot that could not be decoded, and replaces it, so that the next start can use the new
+// one.
+func (r *Ring) replaceSnapshot(ctx context.Context, unread error) {
 	text := fmt.Sprintf("cannot decode the journal's snapshot, so EKCO replayed all events: %v", unread)
 	r.log.Warn(text)
 	r.cfg.Without = append(r.cfg.Without, text)
@@ -210,9 +211,9 @@ func (r *Ring) prepare(ctx context.Context) error {
 	}
 	r.cfg.Metrics.MayHold(r.preflightNames())
 	r.mirror = mirror.New(r.kube, r.journalID, r.log, mirror.OnFailure(r.cfg.Metrics.MirrorFailed), mirror.Version(r.cfg.Identity.Version),
-		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compare), mirror.Expendable(r.expendable()...))
+		mirror.Journal(r.cfg.Store), mirror.OnTakeover(r.takeOver), mirror.Judge(r.compareWithMirror), mirror.Expendable(r.expendableKinds()...))
 	r.events = newEventRecorder(r.kube, r.words, r.log)
-	r.looks = r.lookouts()
+	r.lookoutsByKind = r.lookouts()
 	r.runner = actions.NewRunner(actions.Config{
 		Store:      r.store,
 		Log:        r.log,

@@ -45,7 +45,7 @@ type StartObservers func(ctx context.Context, sources []observers.Source, record
 func (r *Ring) start(ctx context.Context, fatal chan<- error) {
 	err := r.identify(ctx)
 	if err == nil {
-		err = r.consult(ctx)
+		err = r.consultMirror(ctx)
 	}
 	if err == nil {
 		err = r.setClock(ctx)
@@ -124,7 +124,7 @@ func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 
 // observe starts the observers, and allows decisions once they are synced.
 func (r *Ring) observe(ctx context.Context) error {
-	r.await(listing, nil)
+	r.await(stepListNodes, nil)
 	var sources []observers.Source
 	err := r.do(ctx, func(s *fsm.State) { sources = r.cfg.Capabilities.sources(s) })
 	if err != nil {

@@ -14,7 +14,7 @@ const stopEventTimeout = time.Second
 // shutDown stops observers and decisions, and gives running steps their grace period. Open actions stay open. ctx is
 // the loop's context.
 func (r *Ring) shutDown(ctx context.Context, cause error) {
-	r.lastTurn(ctx)
+	r.runLastTurn(ctx)
 	var observers Observers
 	// If the loop has ended, no other goroutine uses its fields, so shutDown may use them directly.
 	if err := r.do(ctx, func(*fsm.State) { r.deciding = false; observers = r.observers }); err != nil {
@@ -29,20 +29,20 @@ func (r *Ring) shutDown(ctx context.Context, cause error) {
 	r.workersWG.Wait()
 	r.besideWG.Wait()
 	r.recordStopped(ctx, cause)
-	r.saveLast(ctx)
+	r.saveLastSnapshot(ctx)
 }
 
-// lastTurn lets the loop decide about the events in the journal, so that the machine of a node also sees the end of an
-// action that has just ended.
-func (r *Ring) lastTurn(ctx context.Context) {
+// runLastTurn lets the loop decide about the events in the journal, so that the machine of a node also sees the end of
+// an action that has just ended.
+func (r *Ring) runLastTurn(ctx context.Context) {
 	if err := r.do(ctx, func(*fsm.State) {}); err != nil {
 		r.log.Debug("no last turn", "error", err)
 	}
 }
 
-// saveLast saves a snapshot that includes the last event, so that the next start replays nothing. It does nothing if
-// the loop has ended.
-func (r *Ring) saveLast(ctx context.Context) {
+// saveLastSnapshot saves a snapshot that includes the last event, so that the next start replays nothing. It does
+// nothing if the loop has ended.
+func (r *Ring) saveLastSnapshot(ctx context.Context) {
 	err := r.do(ctx, func(s *fsm.State) {
 		if err := r.catchUp(ctx); err == nil && s.Seq > r.lastSaved {
 			r.saveSnapshot(ctx)

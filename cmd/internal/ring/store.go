@@ -20,9 +20,9 @@ type watchedStore struct {
 	journal.Store
 	metrics Metrics
 	log     *slog.Logger
-	// stamping has a read lock during appends and a write lock during a move of the clock: no event with a time of the
+	// clockLock has a read lock during appends and a write lock during a move of the clock: no event with a time of the
 	// earlier clock may follow the event clock.jumped.
-	stamping sync.RWMutex
+	clockLock sync.RWMutex
 
 	mu   sync.Mutex
 	last *trouble
@@ -57,15 +57,15 @@ func (t *trouble) cause() string {
 
 // Append appends events, and stores the result for [watchedStore.trouble].
 func (s *watchedStore) Append(ctx context.Context, drafts ...journal.Draft) ([]journal.Event, error) {
-	s.stamping.RLock()
-	defer s.stamping.RUnlock()
+	s.clockLock.RLock()
+	defer s.clockLock.RUnlock()
 	return s.append(ctx, drafts...)
 }
 
 // appendMoved moves the clock and records the move, or does neither.
 func (s *watchedStore) appendMoved(ctx context.Context, c *clock.Clock, by time.Duration, draft journal.Draft) error {
-	s.stamping.Lock()
-	defer s.stamping.Unlock()
+	s.clockLock.Lock()
+	defer s.clockLock.Unlock()
 	c.Move(by)
 	_, err := s.append(context.WithoutCancel(ctx), draft)
 	if err != nil {

@@ -161,11 +161,11 @@ func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) action
 		return actions.Hold(fmt.Sprintf("cannot check: %v", err)).About("unchecked")
 	}
 	held, is := r.mirror.Held(record.ID)
-	known := is && held.Planned && len(held.Left) == len(record.Left) || slices.Contains(r.expendable(), record.Kind)
-	if known && r.mirror.Failing() == nil && r.reversible(record) {
+	known := is && held.Planned && len(held.Left) == len(record.Left) || slices.Contains(r.expendableKinds(), record.Kind)
+	if known && r.mirror.Failing() == nil && r.isReversible(record) {
 		return actions.Pass()
 	}
-	err = r.mirror.Ready(ctx, record.ID, r.noun(record.Kind), mirrorTimeout)
+	err = r.mirror.Ready(ctx, record.ID, r.nounFor(record.Kind), mirrorTimeout)
 	// Without this permission there is no mirror, and EKCO works without it.
 	if err != nil && !errors.Is(err, kube.ErrForbidden) {
 		return actions.Hold(err.Error()).About(mirror.Key(err))
@@ -177,8 +177,8 @@ func (r *Ring) mirrored(ctx context.Context, record journal.ActionRecord) action
 // mirror does not show that.
 const safeModeDelay = 2 * time.Minute
 
-// reversible reports whether an action has no irreversible step and cannot interfere with another EKCO.
-func (r *Ring) reversible(record journal.ActionRecord) bool {
+// isReversible reports whether an action has no irreversible step and cannot interfere with another EKCO.
+func (r *Ring) isReversible(record journal.ActionRecord) bool {
 	exclusive := slices.ContainsFunc(r.kinds, func(k actions.Kind) bool { return k.Kind == record.Kind && k.Exclusive })
 	return !exclusive && !slices.ContainsFunc(record.Plan.Steps, func(s journal.PlannedStep) bool { return s.Irreversible })
 }
@@ -207,8 +207,8 @@ func (r *Ring) updateMirror(ctx context.Context) error {
 
 const mirrorTimeout = 2 * time.Minute
 
-// noun returns the name of this kind of action in messages.
-func (r *Ring) noun(kind journal.ActionKind) string {
+// nounFor returns the name of this kind of action in messages.
+func (r *Ring) nounFor(kind journal.ActionKind) string {
 	for _, known := range r.kinds {
 		if known.Kind == kind {
 			return known.Noun
@@ -217,8 +217,8 @@ func (r *Ring) noun(kind journal.ActionKind) string {
 	return "action"
 }
 
-// expendable returns the kinds of action that EKCO requests again automatically.
-func (r *Ring) expendable() (kinds []journal.ActionKind) {
+// expendableKinds returns the kinds of action that EKCO requests again automatically.
+func (r *Ring) expendableKinds() (kinds []journal.ActionKind) {
 	for _, known := range r.kinds {
 		if known.Expendable {
 			kinds = append(kinds, known.Kind)

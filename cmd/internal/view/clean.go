@@ -68,19 +68,19 @@ func escapeJSON(content []byte) []byte {
 	return out
 }
 
-// cleaned returns decoded JSON in which [Clean] was applied to every text.
-func cleaned(value any) any {
+// cleanJSON returns decoded JSON in which [Clean] was applied to every text.
+func cleanJSON(value any) any {
 	switch value := value.(type) {
 	case string:
 		return Clean(value)
 	case []any:
 		for i, item := range value {
-			value[i] = cleaned(item)
+			value[i] = cleanJSON(item)
 		}
 	case map[string]any:
 		out := make(map[string]any, len(value))
 		for name, item := range value {
-			out[Clean(name)] = cleaned(item)
+			out[Clean(name)] = cleanJSON(item)
 		}
 		return out
 	}

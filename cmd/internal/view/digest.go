@@ -107,16 +107,16 @@ func (d *digest) event(decoded journal.Decoded) {
 		d.outage.end(e.Time, "it answers again", good)
 		d.outage = nil
 	case *journal.JournalSalvaged:
-		d.lost(e, p.LastSeq, "the journal was damaged")
+		d.addLoss(e, p.LastSeq, "the journal was damaged")
 	case *journal.JournalOutdated:
-		d.lost(e, p.LastSeq, "the journal lost its newest events")
+		d.addLoss(e, p.LastSeq, "the journal lost its newest events")
 	default:
-		d.acted(decoded)
+		d.handleAction(decoded)
 	}
 }
 
-// lost adds an entry for a period without events. Without it, the summary would look as if nothing happened.
-func (d *digest) lost(e journal.Event, last uint64, what string) {
+// addLoss adds an entry for a period without events. Without it, the summary would look as if nothing happened.
+func (d *digest) addLoss(e journal.Event, last uint64, what string) {
 	if d.lookup != nil && last != 0 {
 		if before, found := d.lookup(last); found {
 			d.add(before.Time, what).end(e.Time, "the events of that time are lost", bad)
@@ -126,8 +126,8 @@ func (d *digest) lost(e journal.Event, last uint64, what string) {
 	d.add(e.Time, what).end(e.Time, "some of the events before it are lost", bad)
 }
 
-// acted handles an event of an action.
-func (d *digest) acted(e journal.Decoded) {
+// handleAction handles an event of an action.
+func (d *digest) handleAction(e journal.Decoded) {
 	if e.Action == "" {
 		return
 	}
@@ -136,13 +136,13 @@ func (d *digest) acted(e journal.Decoded) {
 		line = d.add(e.Time, e.Action)
 		line.outcome, line.tone, line.earlier = "open", doubtful, true
 		d.actions[e.Action] = line
-		if d.origin != nil && !begins(e) {
+		if d.origin != nil && !mayBegin(e) {
 			if first, found := d.origin(e.Action); found {
-				d.begun(line, first.Decoded())
+				d.setBegin(line, first.Decoded())
 			}
 		}
 	}
-	d.begun(line, e)
+	d.setBegin(line, e)
 	switch p := e.Body.(type) {
 	case *journal.ActionHeld:
 		line.outcome, line.held = "waits: "+words.Held(p.Preflight, p.Reason), true
@@ -156,25 +156,25 @@ func (d *digest) acted(e journal.Decoded) {
 	}
 }
 
-// begins reports whether an action may begin with the event.
-func begins(e journal.Decoded) bool {
+// mayBegin reports whether an action may begin with the event.
+func mayBegin(e journal.Decoded) bool {
 	return e.Type == journal.TypeActionRequested || e.Type == journal.TypeActionAdopted
 }
 
-// begun sets the name and the begin of a line from the first event of its action.
-func (d *digest) begun(line *digestLine, e journal.Decoded) {
+// setBegin sets the name and the begin of a line from the first event of its action.
+func (d *digest) setBegin(line *digestLine, e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.ActionRequested:
-		line.what, line.earlier, line.began = d.named(p.Kind, e), false, e.Time
+		line.what, line.earlier, line.began = d.actionText(p.Kind, e), false, e.Time
 		d.join(line, e.Subject, p)
 	case *journal.ActionAdopted:
-		line.what, line.earlier, line.began = d.named(p.Record.Kind, e), false, p.Record.RequestedAt
+		line.what, line.earlier, line.began = d.actionText(p.Record.Kind, e), false, p.Record.RequestedAt
 		d.join(line, e.Subject, &p.Record.Request)
 	}
 }
 
-// named returns a text with what an action does, and its id.
-func (d *digest) named(kind journal.ActionKind, e journal.Decoded) string {
+// actionText returns a text with what an action does, and its id.
+func (d *digest) actionText(kind journal.ActionKind, e journal.Decoded) string {
 	return fmt.Sprintf("%s %s (%s)", d.words.Verb(kind), words.Object(e.Subject), e.Action)
 }
 
@@ -187,14 +187,14 @@ func (d *digest) refused(e journal.Event, p *journal.PolicyRefused) {
 	line.outcome, line.tone, line.why = "in force", doubtful, p.Reason
 	d.refusals[key] = line
 	if e.Subject == journal.ClusterSubject {
-		d.rollouts[p.Kind].block(line, p.Rule)
+		d.rollouts[p.Kind].setBlocked(line, p.Rule)
 	}
 }
 
 func (d *digest) paused(e journal.Event, p *journal.PauseSet) {
 	name := words.Object(e.Subject)
 	if before := d.pauses[name]; before != nil {
-		before.lapse(e.Time)
+		before.endExpiredPause(e.Time)
 		if !before.over {
 			before.end(e.Time, "replaced by "+e.Actor, normal)
 		}
@@ -214,16 +214,16 @@ func (l *digestLine) end(at time.Time, outcome string, t tone) {
 	l.ended, l.over, l.outcome, l.tone = at, true, outcome, t
 }
 
-// ending returns the outcome and the reason.
-func (l *digestLine) ending() string {
+// outcomeText returns the outcome and the reason.
+func (l *digestLine) outcomeText() string {
 	if l.why == "" {
 		return l.outcome
 	}
 	return l.outcome + " (" + l.why + ")"
 }
 
-// lapse ends a pause that has run out, because no event records that.
-func (l *digestLine) lapse(now time.Time) {
+// endExpiredPause ends a pause that has run out, because no event records that.
+func (l *digestLine) endExpiredPause(now time.Time) {
 	if !l.over && !l.until.IsZero() && !now.Before(l.until) {
 		l.end(l.until, "ended as planned", normal)
 	}
@@ -235,7 +235,7 @@ func byBegan(a, b *digestLine) int { return a.began.Compare(b.began) }
 // sorted returns the lines ordered by their begin. The lines of a rollout are below its headline.
 func (d *digest) sorted() (shown []*digestLine) {
 	for _, line := range d.lines {
-		line.lapse(d.now)
+		line.endExpiredPause(d.now)
 	}
 	slices.SortStableFunc(d.lines, byBegan)
 	for _, line := range d.lines {
@@ -261,7 +261,7 @@ func (d *digest) Flush() error {
 			{text: d.began(line)},
 			{text: d.took(line)},
 			{text: d.zone.within(Clean(line.what))},
-			{text: d.zone.within(Clean(line.ending())), tone: line.tone},
+			{text: d.zone.within(Clean(line.outcomeText())), tone: line.tone},
 		})
 	}
 	_, err := io.WriteString(d.w, strings.Join(align(rows, d.style), "\n")+"\n")

@@ -143,7 +143,7 @@ func writeYAML(w io.Writer, value any, separate bool) error {
 	if err := decoder.Decode(&decoded); err != nil {
 		return fmt.Errorf("write as YAML: %w", err)
 	}
-	if content, err = yaml.Marshal(cleaned(decoded)); err != nil {
+	if content, err = yaml.Marshal(cleanJSON(decoded)); err != nil {
 		return fmt.Errorf("write as YAML: %w", err)
 	}
 	if separate {

@@ -22,7 +22,7 @@ func (o *Once) Shorten(text string) string {
 	longest := ""
 	bare := withoutCheck(text)
 	for _, before := range o.said {
-		if end := endIn(bare, before, len(longest)); end != "" {
+		if end := repeatedEnd(bare, before, len(longest)); end != "" {
 			longest = end
 		}
 	}
@@ -41,9 +41,9 @@ func withoutCheck(text string) string { return checkAtEnd.ReplaceAllString(text,
 // checkAtEnd matches the name that [words.Held] adds at the end.
 var checkAtEnd = regexp.MustCompile(` \([A-Z][A-Za-z]+\)$`)
 
-// endIn returns the longest part after a colon that is at the end of before and also in text. It returns "" if that
-// part is shorter than longCause or not longer than than.
-func endIn(text, before string, than int) string {
+// repeatedEnd returns the longest part after a colon that is at the end of before and also in text. It returns "" if
+// that part is shorter than longCause or not longer than than.
+func repeatedEnd(text, before string, than int) string {
 	for end := before; len(end) >= longCause && len(end) > than; {
 		if end != text && strings.Contains(text, end) {
 			return end

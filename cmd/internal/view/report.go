@@ -66,7 +66,7 @@ type reportedLine struct{ Began, Took, What, Outcome string }
 // actions with their reasons.
 func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, error], options ReportOptions) error {
 	if options.Node != "" {
-		status = ofName(status, options.Node)
+		status = selectName(status, options.Node)
 	}
 	var treeText strings.Builder
 	branches := newTree(&treeText, Options{Words: options.Words, Now: options.Until, Lookup: options.Lookup})
@@ -89,7 +89,7 @@ func Report(w io.Writer, status api.Status, events iter.Seq2[journal.Event, erro
 	if err := branches.Flush(); err != nil {
 		return err
 	}
-	states.present(status)
+	states.addUnchanged(status)
 	shown := reportOf(status, options)
 	shown.chart, shown.Rows, shown.Tree = states.chart(), lines.rows(), treeText.String()
 	return page.Execute(w, shown)
@@ -108,7 +108,7 @@ func concernsActions(t journal.Type) bool {
 func (t *tree) branchesOnly(event journal.Event) error {
 	if event.Action == "" {
 		t.follow(event.Decoded())
-		t.concern(event.Decoded())
+		t.addRefusals(event.Decoded())
 		return nil
 	}
 	return t.Event(event)
@@ -135,7 +135,7 @@ func reportOf(status api.Status, options ReportOptions) report {
 func (d *digest) rows() []reportedLine {
 	var rows []reportedLine
 	for _, line := range d.sorted() {
-		rows = append(rows, reportedLine{Began: d.began(line), Took: d.took(line), What: Clean(line.what), Outcome: Clean(line.ending())})
+		rows = append(rows, reportedLine{Began: d.began(line), Took: d.took(line), What: Clean(line.what), Outcome: Clean(line.outcomeText())})
 	}
 	return rows
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// states collects the states of things over time, and the actions on them.
-type states struct {
+// chartStates collects the states of things over time, and the actions on them.
+type chartStates struct {
 	options ReportOptions
 	// known is the begin of the chart. It is not before the journal's first event.
 	known   time.Time
@@ -43,22 +43,22 @@ type bar struct {
 	from, until time.Time
 }
 
-func newStates(options ReportOptions, first time.Time) *states {
-	return &states{options: options, known: later(options.From, first), lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
+func newStates(options ReportOptions, first time.Time) *chartStates {
+	return &chartStates{options: options, known: later(options.From, first), lanes: map[laneKey]*laneStates{}, actions: map[string]*bar{}}
 }
 
-func (s *states) event(e journal.Decoded) {
+func (s *chartStates) event(e journal.Decoded) {
 	switch p := e.Body.(type) {
 	case *journal.NodeTransitioned:
 		s.entered(fsmnode.Machine, e, p.From, p.To)
 	case *journal.ThingTransitioned:
 		s.entered(p.Machine, e, p.From, p.To)
 	default:
-		s.acted(e)
+		s.handleAction(e)
 	}
 }
 
-func (s *states) entered(machine string, e journal.Decoded, from, to journal.State) {
+func (s *chartStates) entered(machine string, e journal.Decoded, from, to journal.State) {
 	lane := s.lane(machine, e.Subject.Name, e.Subject.UID)
 	if len(lane.spans) == 0 && from != "" {
 		lane.spans = append(lane.spans, span{from, s.known})
@@ -66,8 +66,8 @@ func (s *states) entered(machine string, e journal.Decoded, from, to journal.Sta
 	lane.spans = append(lane.spans, span{to, e.Time})
 }
 
-// acted handles an event of an action. Actions on the whole cluster have no lane.
-func (s *states) acted(e journal.Decoded) {
+// handleAction handles an event of an action. Actions on the whole cluster have no lane.
+func (s *chartStates) handleAction(e journal.Decoded) {
 	if e.Action == "" || e.Subject.Name == "" {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *states) acted(e journal.Decoded) {
 }
 
 // lane returns the lane of a thing. It prefers the machine's name from events with a state over the name from actions.
-func (s *states) lane(machine, name, uid string) *laneStates {
+func (s *chartStates) lane(machine, name, uid string) *laneStates {
 	key := laneKey{name, uid}
 	if s.lanes[key] == nil {
 		s.lanes[key] = &laneStates{machine: machine}
@@ -95,8 +95,8 @@ func (s *states) lane(machine, name, uid string) *laneStates {
 	return s.lanes[key]
 }
 
-// present adds the things that did not change in the period.
-func (s *states) present(status api.Status) {
+// addUnchanged adds the things that did not change in the period.
+func (s *chartStates) addUnchanged(status api.Status) {
 	add := func(machine, name, uid string, state journal.State, since time.Time, over bool) {
 		known := s.lanes[laneKey{name, uid}] != nil
 		if over && !known {
@@ -167,7 +167,7 @@ type chartBox struct {
 
 type chartState struct{ State, Color string }
 
-func (s *states) chart() chart {
+func (s *chartStates) chart() chart {
 	var drawn chart
 	colors := &palette{of: map[journal.State]string{}}
 	keys := s.sorted()
@@ -183,7 +183,7 @@ func (s *states) chart() chart {
 			box.Color = colors.color(now.state)
 			row.Spans = append(row.Spans, box)
 		}
-		row.Spans = append(row.Spans, s.gaps(lane, y+3, colors)...)
+		row.Spans = append(row.Spans, s.gapBoxes(lane, y+3, colors)...)
 		for _, action := range lane.bars {
 			row.Bars = append(row.Bars, s.box(action.from, action.until, y+8, action.id+", "+action.outcome))
 		}
@@ -195,24 +195,24 @@ func (s *states) chart() chart {
 	return drawn
 }
 
-// gaps returns boxes that cover the parts of a lane without events.
-func (s *states) gaps(lane *laneStates, y int, colors *palette) (boxes []chartBox) {
+// gapBoxes returns boxes that cover the parts of a lane without events.
+func (s *chartStates) gapBoxes(lane *laneStates, y int, colors *palette) (boxes []chartBox) {
 	for _, lost := range s.options.Lost {
 		if len(lane.spans) == 0 || !lane.spans[0].from.Before(lost.Until) {
 			continue
 		}
-		box := s.box(later(lost.From, lane.spans[0].from), lost.Until, y, string(notKnown))
-		box.Color = colors.color(notKnown)
+		box := s.box(later(lost.From, lane.spans[0].from), lost.Until, y, string(stateNotKnown))
+		box.Color = colors.color(stateNotKnown)
 		boxes = append(boxes, box)
 	}
 	return boxes
 }
 
-// notKnown is the state of a thing in a period for which the journal lost its events.
-const notKnown journal.State = "not known"
+// stateNotKnown is the state of a thing in a period for which the journal lost its events.
+const stateNotKnown journal.State = "not known"
 
 // sorted returns the lanes, nodes first.
-func (s *states) sorted() []laneKey {
+func (s *chartStates) sorted() []laneKey {
 	var keys []laneKey
 	for key := range s.lanes {
 		keys = append(keys, key)
@@ -228,7 +228,7 @@ func (s *states) sorted() []laneKey {
 }
 
 // box returns the position of a period on a lane. It has a minimum width.
-func (s *states) box(from, until time.Time, y int, what string) chartBox {
+func (s *chartStates) box(from, until time.Time, y int, what string) chartBox {
 	x := s.x(from)
 	title := what + ": " + words.Stamp(from) + " to " + words.Stamp(until) + ", " + words.Span(until.Sub(from))
 	return chartBox{X: x, Width: max(thinnest, s.x(until)-x), Y: y, Title: Clean(title)}
@@ -236,7 +236,7 @@ func (s *states) box(from, until time.Time, y int, what string) chartBox {
 
 // x returns the horizontal position of a time. The chart begins with the journal, because otherwise a young journal
 // would fill only the end of the chart.
-func (s *states) x(at time.Time) float64 {
+func (s *chartStates) x(at time.Time) float64 {
 	whole := s.options.Until.Sub(s.known)
 	if whole <= 0 {
 		return laneFrom
@@ -245,7 +245,7 @@ func (s *states) x(at time.Time) float64 {
 	return laneFrom + laneWidth*min(max(part, 0), 1)
 }
 
-func (s *states) ticks() (ticks []chartTick) {
+func (s *chartStates) ticks() (ticks []chartTick) {
 	whole, form := s.options.Until.Sub(s.known), stampOfTick
 	if whole >= aYear {
 		form = dateOfTick
@@ -269,7 +269,7 @@ type palette struct {
 var (
 	nodeColors = map[journal.State]string{
 		fsmnode.Healthy: "#4caf50", fsmnode.Unknown: "#e53935", fsmnode.Clearing: "#fb8c00", fsmnode.Cleared: "#fdd835",
-		fsmnode.Purging: "#8e24aa", fsmnode.Purged: "#9e9e9e", fsmnode.Gone: "#cfd8dc", notKnown: "#90caf9",
+		fsmnode.Purging: "#8e24aa", fsmnode.Purged: "#9e9e9e", fsmnode.Gone: "#cfd8dc", stateNotKnown: "#90caf9",
 	}
 	otherColors = []string{"#1e88e5", "#00897b", "#6d4c41", "#7cb342", "#d81b60", "#5e35b1", "#f4511e", "#546e7a"}
 )

@@ -42,8 +42,8 @@ func (d *digest) join(line *digestLine, subject journal.Subject, p *journal.Acti
 	r.lines = append(r.lines, line)
 }
 
-// block records that further actions are refused. A refusal by OneAtATime has no line of its own.
-func (r *rollout) block(line *digestLine, rule string) {
+// setBlocked records that further actions are refused. A refusal by OneAtATime has no line of its own.
+func (r *rollout) setBlocked(line *digestLine, rule string) {
 	if r.isOver(line.began) {
 		return
 	}
@@ -142,7 +142,7 @@ func (d *digest) entries(r *rollout) []*digestLine {
 	shown := []*digestLine{d.headline(r)}
 	for i, line := range r.lines {
 		entry := *line
-		entry.what = joint(i, len(r.lines)) + " " + line.what
+		entry.what = branchSymbol(i, len(r.lines)) + " " + line.what
 		shown = append(shown, &entry)
 	}
 	return shown

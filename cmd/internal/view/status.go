@@ -37,10 +37,10 @@ type StatusOptions struct {
 func Status(w io.Writer, status api.Status, format string, options StatusOptions) error {
 	wide := format == "wide" || options.Component != ""
 	if options.Component != "" {
-		status = ofComponent(status, options.Component, options.Words)
+		status = selectComponent(status, options.Component, options.Words)
 	}
 	if options.Name != "" {
-		status = ofName(status, options.Name)
+		status = selectName(status, options.Name)
 	}
 	switch format {
 	case "table", "wide":
@@ -225,7 +225,7 @@ func planStep(action journal.ActionRecord) string {
 		return "not planned yet"
 	}
 	if action.Undoing() {
-		return "undoing: " + Clean(wayBack(action)[0])
+		return "undoing: " + Clean(remainingUndoSteps(action)[0])
 	}
 	done, next := 0, ""
 	for _, step := range action.Plan.Steps {
@@ -247,11 +247,11 @@ func Waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary) 
 
 // waits combines similar lines unless wide is set, because clearing a node has a step for each pod.
 func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, wide bool) []string {
-	held, failed := stepsTold(holdLines(action), wide), stepsTold(failureLines(status, action), wide)
+	held, failed := stepTexts(holdLines(action), wide), stepTexts(failureLines(status, action), wide)
 	var lines []string
 	if _, deferred := action.Deferred(); deferred {
 		lines = append(lines, fmt.Sprintf("the other steps are done; %s for %s: %s",
-			Waiting(action), v.Deferred(action.Kind), Clean(strings.Join(undone(action), ", "))))
+			Waiting(action), v.Deferred(action.Kind), Clean(strings.Join(remainingSteps(action), ", "))))
 	}
 	lines = append(lines, held...)
 	if action.Stalled != nil {
@@ -261,7 +261,7 @@ func waits(status api.Status, action journal.ActionRecord, v *words.Vocabulary, 
 	if action.Cancelling != nil {
 		lines = append(lines, "is being cancelled"+words.Because(Clean(action.Cancelling.Reason)))
 		if action.Undoing() {
-			lines = append(lines, "its changes are undone first; left: "+Clean(strings.Join(wayBack(action), ", ")))
+			lines = append(lines, "its changes are undone first; left: "+Clean(strings.Join(remainingUndoSteps(action), ", ")))
 		}
 	}
 	if action.Unreadable != "" {
@@ -288,16 +288,16 @@ func failureLines(status api.Status, action journal.ActionRecord) (lines []stepL
 		hold := action.Holds[id].Preflight
 		waits, stalled := hold == actions.HoldItems || hold == actions.HoldNextAttempt, action.Stalled != nil && action.Stalled.Step == id
 		if step.LastError != "" && !step.Done() && !waits && !stalled {
-			lines = append(lines, stepLine{id, fmt.Sprintf("%s failed%s: %s", Clean(id), tried(status, step), Clean(step.LastError))})
+			lines = append(lines, stepLine{id, fmt.Sprintf("%s failed%s: %s", Clean(id), attemptText(status, step), Clean(step.LastError))})
 		}
 	}
 	return lines
 }
 
-// tried returns which attempt failed and when the next one is. During an attempt it says "before", because EKCO may
-// have been killed during earlier attempts.
-func tried(status api.Status, step journal.StepRecord) string {
-	unattended := !works(status)
+// attemptText returns which attempt failed and when the next one is. During an attempt it says "before", because EKCO
+// may have been killed during earlier attempts.
+func attemptText(status api.Status, step journal.StepRecord) string {
+	unattended := !isWorking(status)
 	switch {
 	case step.Open && step.Attempts > 1 && unattended:
 		return fmt.Sprintf(" before attempt %d, which was running when EKCO last worked", step.Attempts)
@@ -317,8 +317,8 @@ func tried(status api.Status, step journal.StepRecord) string {
 	return fmt.Sprintf(" (attempt %d)", step.Attempts)
 }
 
-// works reports whether a running EKCO works on the actions, and does not only observe.
-func works(status api.Status) bool {
+// isWorking reports whether a running EKCO works on the actions, and does not only observe.
+func isWorking(status api.Status) bool {
 	j := status.Journal
 	return status.Operator.PID != 0 && j.SafeMode == nil && j.Outdated == nil && j.Unopened == nil
 }
@@ -333,15 +333,15 @@ func since(at time.Time) string {
 
 // Waiting returns the number of remaining steps of an action whose steps all wait: "1 step waits", "2 steps wait".
 func Waiting(action journal.ActionRecord) string {
-	steps := len(undone(action))
+	steps := len(remainingSteps(action))
 	if steps == 1 {
 		return "1 step waits"
 	}
 	return words.Count(steps, "step") + " wait"
 }
 
-// wayBack returns the ids of the remaining steps of a cancelled action.
-func wayBack(action journal.ActionRecord) []string {
+// remainingUndoSteps returns the ids of the remaining steps of a cancelled action.
+func remainingUndoSteps(action journal.ActionRecord) []string {
 	var ids []string
 	for _, step := range action.ToUndo() {
 		if !action.Steps[step.ID].Done() {
@@ -351,8 +351,8 @@ func wayBack(action journal.ActionRecord) []string {
 	return ids
 }
 
-// undone returns the ids of the remaining steps.
-func undone(action journal.ActionRecord) []string {
+// remainingSteps returns the ids of the remaining steps.
+func remainingSteps(action journal.ActionRecord) []string {
 	var ids []string
 	for _, step := range action.Plan.Steps {
 		if !action.Steps[step.ID].Done() {
@@ -373,7 +373,7 @@ func CancelHint(action journal.ActionRecord) string {
 func refusalLines(status api.Status, v *words.Vocabulary, s style) []string {
 	var lines []string
 	for _, refusal := range status.Refusals {
-		if foreseen(status.Next, refusal) {
+		if isInNext(status.Next, refusal) {
 			continue
 		}
 		if len(lines) == 0 {

@@ -14,15 +14,15 @@ func verdict(status api.Status, s style) []string {
 	case api.OverallOK:
 		return []string{s.paint(good, "OK")}
 	case api.OverallWorking:
-		return []string{s.paint(doubtful, "WORKING") + ": " + atWork(status)}
+		return []string{s.paint(doubtful, "WORKING") + ": " + activityText(status)}
 	case api.OverallNeedsYou:
 		return needsYou(status, s)
 	}
 	return nil
 }
 
-// atWork returns a text about what EKCO does or waits for.
-func atWork(status api.Status) string {
+// activityText returns a text about what EKCO does or waits for.
+func activityText(status api.Status) string {
 	var parts []string
 	if status.Starting != nil {
 		parts = append(parts, "EKCO has not seen the cluster yet")

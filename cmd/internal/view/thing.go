@@ -64,7 +64,7 @@ func thingLines(thing api.ThingExplanation, present api.Status, options Options,
 	}
 	lines = append(lines, because(thing, options)...)
 	// Use the same lines as in a status, but only for this thing.
-	status := ofThing(present, thing)
+	status := selectThing(present, thing)
 	lines = append(lines, pauseLines(status, s)...)
 	lines = append(lines, actionLines(status, options.Words, true, s)...)
 	lines = append(lines, causeLines(thing, options)...)
@@ -83,8 +83,8 @@ func isCordoned(status api.Status, thing api.ThingExplanation) bool {
 	})
 }
 
-// ofThing returns the part of a status that concerns the thing.
-func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
+// selectThing returns the part of a status that concerns the thing.
+func selectThing(status api.Status, thing api.ThingExplanation) api.Status {
 	pauses := map[string]fsm.PauseState{}
 	for _, pause := range PausesOf(status) {
 		if key := pause.Key; key == "" || pause.What == thing.Machine+" "+thing.Subject.Name {
@@ -94,7 +94,7 @@ func ofThing(status api.Status, thing api.ThingExplanation) api.Status {
 	return api.Status{
 		Now: thing.Now, Starting: status.Starting, Operator: status.Operator, API: status.API, Journal: status.Journal, Actions: thing.Actions, Refusals: thing.Refusals, Progress: status.Progress, Unrecorded: status.Unrecorded, Pauses: pauses,
 		Next: thing.Next,
-		Problems: keep(status.Problems, func(p api.Problem) bool {
+		Problems: selectFrom(status.Problems, func(p api.Problem) bool {
 			return p.Thing == strings.ToLower(thing.Subject.Kind)+"/"+thing.Subject.Name
 		}),
 	}
@@ -164,8 +164,8 @@ func endingLines(thing api.ThingExplanation) []string {
 	return lines
 }
 
-// triedAgain reports whether a step failed and EKCO will retry it.
-func triedAgain(action journal.ActionRecord) bool {
+// hasRetry reports whether a step failed and EKCO will retry it.
+func hasRetry(action journal.ActionRecord) bool {
 	for _, step := range action.Steps {
 		if !step.NextTry.IsZero() {
 			return true
@@ -183,7 +183,7 @@ func commandLines(thing api.ThingExplanation, status api.Status, cordoned bool) 
 		}
 	}
 	for _, action := range thing.Actions {
-		if action.Stalled != nil || len(action.Holds) > 0 || triedAgain(action) {
+		if action.Stalled != nil || len(action.Holds) > 0 || hasRetry(action) {
 			lines = append(lines, "  ekco retry "+Clean(action.ID)+"    retry it now")
 		}
 		if CancelHint(action) != "" {

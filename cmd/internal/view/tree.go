@@ -92,8 +92,8 @@ func (t *tree) Event(event journal.Event) error {
 	e := event.Decoded()
 	t.follow(e)
 	if e.Action == "" {
-		t.concern(e)
-		if err := t.tell(e); err != nil {
+		t.addRefusals(e)
+		if err := t.addEvent(e); err != nil {
 			return err
 		}
 		return t.show()
@@ -114,7 +114,7 @@ func (t *tree) Event(event journal.Event) error {
 		}
 	}
 	if p, begins := e.Body.(*journal.ActionRequested); begins {
-		t.hadToWait(b, p.Kind, e.Time)
+		t.addDelays(b, p.Kind, e.Time)
 	}
 	if !b.add(e, t.words) {
 		b.remark(e, t.words)
@@ -196,17 +196,17 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 	case *journal.ActionPlanned:
 		// The steps have lines of their own.
 	case *journal.ActionHeld:
-		b.holds(p, e.Time)
+		b.addHold(p, e.Time)
 	case *journal.ActionReleased:
-		b.goesOn(e.Time, p.Step)
+		b.endHolds(e.Time, p.Step)
 	case *journal.ActionRetried, *journal.ActionCancelling:
-		b.goesOn(e.Time, b.waiting()...)
+		b.endHolds(e.Time, b.waiting()...)
 		return false
 	case *journal.StepStarted:
-		b.goesOn(e.Time, p.Step, "")
+		b.endHolds(e.Time, p.Step, "")
 		b.step(p.Step, e.Time).attempts = p.Attempt
 	case *journal.StepDone:
-		b.goesOn(e.Time, p.Step)
+		b.endHolds(e.Time, p.Step)
 		s := b.step(p.Step, e.Time)
 		s.result, s.tone, s.took = "done", good, e.Time.Sub(s.began)
 		if how, why := words.NotDone(p); why != "" {
@@ -224,7 +224,7 @@ func (b *branch) add(e journal.Decoded, vocabulary *words.Vocabulary) bool {
 			s.result, s.tone, s.detail = "ended", doubtful, p.Error
 		}
 	case *journal.ActionEnded:
-		b.goesOn(e.Time, b.waiting()...)
+		b.endHolds(e.Time, b.waiting()...)
 		b.outcome, b.tone = words.Ended(p.Outcome, p.Reason), words.EndTone(p.Outcome)
 	default:
 		return false
@@ -274,7 +274,7 @@ func (t *tree) write(kept item) error {
 	out.WriteString(t.because(b))
 	width := b.width()
 	for i, s := range b.twigs {
-		fmt.Fprintf(&out, "   %s %s\n", joint(i, len(b.twigs)), t.line(s, width))
+		fmt.Fprintf(&out, "   %s %s\n", branchSymbol(i, len(b.twigs)), t.line(s, width))
 	}
 	_, err := io.WriteString(t.w, out.String())
 	return err
@@ -300,8 +300,8 @@ func (b *branch) width() int {
 	return min(width, 60)
 }
 
-// joint returns the symbol of the branch for line i of of.
-func joint(i, of int) string {
+// branchSymbol returns the symbol of the branch for line i of of.
+func branchSymbol(i, of int) string {
 	if i == of-1 {
 		return "└─"
 	}

@@ -21,9 +21,8 @@ const (
 //go:embed rook.yaml
 var RookYAML string
 
-// RookObjects returns one List of what Rook has where the hosts have those OSDs:
-// their Deployments, the tools pod on a node, and the CephCluster that lists
-// them.
+// RookObjects returns a List of Rook's objects for hosts with these OSDs: the OSDs' Deployments, the tools pod on a
+// node, and the CephCluster that lists the hosts.
 func RookObjects(hosts map[string][]int, toolsNode string) any {
 	items := []any{ToolsDeployment(toolsNode), cephCluster(hosts)}
 	for host, ids := range hosts {

@@ -26,10 +26,9 @@ func RookManifests(t testing.TB, dir, version string) string {
 	return ""
 }
 
-// RookDefinitions returns one List of the definitions of custom resources of Rook's that EKCO
-// knows, from the files that a version ships. Definitions of apiextensions.k8s.io/v1beta1, which
-// no API server takes any more, become what that one made of them: nothing that is not defined is
-// taken away.
+// RookDefinitions returns a List of the definitions of Rook's custom resources that EKCO uses, from the files that a
+// version ships. It converts definitions of apiextensions.k8s.io/v1beta1, which no API server accepts any more, so that
+// undefined fields are preserved as before.
 func RookDefinitions(t testing.TB, manifests string) any {
 	t.Helper()
 	known := map[string]bool{}
@@ -94,8 +93,8 @@ func current(old map[string]any) map[string]any {
 	}
 }
 
-// open gives a schema, and those in it, the types that v1 wants and v1beta1 did not, and keeps
-// what they do not define.
+// open adds to a schema and its nested schemas the types that v1 requires and v1beta1 did not, and preserves undefined
+// fields.
 func open(schema map[string]any) map[string]any {
 	if properties, has := schema["properties"].(map[string]any); has {
 		schema["type"] = "object"

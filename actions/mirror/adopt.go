@@ -43,19 +43,20 @@ type adoption struct {
 
 // Adopt returns the events with which the own journal, with its open actions, continues the work in the mirror:
 //
-//   - a mirror of the own, intact journal has nothing new;
+//   - if the mirror is from the own, intact journal, there is nothing to do;
 //   - open actions that the own journal lacks are adopted;
-//   - if both have an action, the own record stays. It gets the mirror's plan if it has none, and what the mirrored action
-//     leaves alone. But if the mirror's writer continued the action from the own record, its record replaces the own one;
+//   - if both have an action, the own record stays. If it has no plan, it gets the plan of the mirror. It also gets the
+//     list of objects that the mirrored action must not touch. But if the mirror's writer continued the action from the
+//     own record, the writer's record replaces the own record;
 //   - if another journal wrote the mirror, own open actions that ended there are superseded;
-//   - if the own journal wrote the mirror and lost events since, its actions continue or end as in the mirror, unless they
-//     have other events here since and no less progress.
+//   - if the own journal wrote the mirror and then lost events, its actions continue or end as in the mirror, unless they
+//     have other events here since then and at least as much progress.
 //
-// An own action that the mirror does not name stays open, and each of its steps is verified before it is repeated: the
-// other EKCO may never have known it. The mirror of an old EKCO, which does not list ended actions, supersedes none.
+// An own action that the mirror does not name stays open, because the other EKCO may never have known it; each of its
+// steps is verified before it is repeated. The mirror of an old EKCO does not list ended actions, so it supersedes none.
 //
-// Adopt returns an error that wraps [journal.ErrOtherCluster] if the mirror belongs to another cluster; empty UIDs match
-// every cluster. It does not read or write anything.
+// Adopt returns an error that wraps [journal.ErrOtherCluster] if the mirror belongs to another cluster. An empty UID
+// matches every cluster. Adopt does not read or write anything.
 func Adopt(content Content, own []journal.ActionRecord, ownJournalID, clusterUID string, options ...AdoptOption) ([]journal.Draft, error) {
 	if content.ClusterUID != "" && clusterUID != "" && content.ClusterUID != clusterUID {
 		return nil, fmt.Errorf("adopt open actions: the mirror belongs to cluster %s, this cluster is %s: %w; delete the mirror if it was copied here",

@@ -143,7 +143,7 @@ type StepContext struct {
 	note func(context.Context, json.RawMessage, bool) error
 	// mirrored is the preflight [Mirrored]; it is nil if there is none, or no attempt is running.
 	mirrored Preflight
-	// ask runs the preflights for which which returns true. It is nil if no attempt is running.
+	// ask runs the preflights that which selects. It is nil if no attempt is running.
 	ask       func(ctx context.Context, which func(name string) bool) error
 	askedLast func(name string) bool
 }

@@ -18,7 +18,7 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("a defect of EKCO: panic: %v; report it with the stack from the log", e.value)
 }
 
-// Catch, if deferred, returns a panic as the function's error. It writes the stack to the log, not to the journal. It
+// Catch turns a panic into the function's error; defer it. It writes the stack to the log, not to the journal. It
 // catches a panic of another goroutine only if that goroutine passes the panic on, as the goroutines of package
 // parallel do.
 func Catch(log *slog.Logger, during string, err *error) {

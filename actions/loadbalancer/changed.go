@@ -43,7 +43,7 @@ func ChangedOf(node journal.KubeconfigsNode, outputs json.RawMessage) (Changed, 
 	return changed, nil
 }
 
-// NodeOf returns the node whose kubeconfigs a step sets. is is false for other steps.
+// NodeOf returns the node whose kubeconfigs a step sets. It reports false for other steps.
 func NodeOf(step string) (node string, is bool) {
 	return strings.CutPrefix(step, journal.StepSetKubeconfigs+" ")
 }

@@ -244,7 +244,7 @@ func read(result json.RawMessage) (json.RawMessage, error) {
 	return result, nil
 }
 
-// OnNode returns the files that the program has written on a node. is is false if the node was gone.
+// OnNode returns the files that the program has written on a node. It reports false if the node was gone.
 func OnNode(record journal.ActionRecord, node string) (on journal.LoadBalancerOnNode, is bool, err error) {
 	outcome, done, err := hosttask.Work{Does: journal.StepWriteLoadBalancer}.OutcomeOf(record, node)
 	if err != nil || !done || len(outcome.Result) == 0 {

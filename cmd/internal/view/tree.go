@@ -300,7 +300,7 @@ func (b *branch) width() int {
 	return min(width, 60)
 }
 
-// branchSymbol returns the symbol of the branch for line i of of.
+// branchSymbol returns the symbol of the branch for the line with index i of the given number of lines.
 func branchSymbol(i, of int) string {
 	if i == of-1 {
 		return "└─"

@@ -273,8 +273,8 @@ func TestEveryClientOfTheListIsTriedAndEveryMethodOfIt(t *testing.T) {
 	var fields []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[cluster]()) {
 		switch field.Name {
-		case "cfg", "authority", "neighbours", "joined", "shrunk": // settings, and what listens and calls nobody
-		case "tasks", "rotating", "rooks": // which go through the other clients
+		case "cfg", "authority", "neighbours", "nodesChanged", "hostRemoved": // settings, and what listens and calls nobody
+		case "tasks", "renewalTasks", "rooks": // which go through the other clients
 		case "outside":
 			for _, beyond := range reflect.VisibleFields(field.Type) {
 				fields = append(fields, field.Name+"."+beyond.Name)

@@ -19,8 +19,8 @@ type awaited struct {
 	since time.Time
 }
 
-// stepListNodes is the last thing for which a start waits.
-const stepListNodes = "list the nodes"
+// lastStartStep is the last thing for which a start waits.
+const lastStartStep = "list the nodes"
 
 // await records the state of the start.
 func (r *Ring) await(what string, err error) {
@@ -47,7 +47,7 @@ func (r *Ring) startProgress(s *fsm.State) (*api.Starting, fsm.APIState) {
 	if r.isStarted() {
 		return nil, s.API
 	}
-	starting := &api.Starting{Since: r.startedAt, To: stepListNodes}
+	starting := &api.Starting{Since: r.startedAt, To: lastStartStep}
 	outage := s.API
 	if !r.announced.Load() {
 		// The state in the journal comes from an earlier process.

@@ -124,7 +124,7 @@ func (r *Ring) announcement(skew *journal.Duration) journal.Draft {
 
 // observe starts the observers, and allows decisions once they are synced.
 func (r *Ring) observe(ctx context.Context) error {
-	r.await(stepListNodes, nil)
+	r.await(lastStartStep, nil)
 	var sources []observers.Source
 	err := r.do(ctx, func(s *fsm.State) { sources = r.cfg.Capabilities.sources(s) })
 	if err != nil {

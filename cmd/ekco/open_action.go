@@ -11,7 +11,7 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// openAction finds an open action by its id, or by the name of its node or thing if that has only one.
+// openAction finds an open action by its id. It also accepts the name of a node or thing with exactly one open action.
 func openAction(ctx context.Context, backend api.Backend, verb, word string) (journal.ActionRecord, error) {
 	status, err := backend.Status(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func openAction(ctx context.Context, backend api.Backend, verb, word string) (jo
 	return journal.ActionRecord{}, usagef("%s has %d open actions; say which: %s", word, len(about), strings.Join(choices, " or "))
 }
 
-// nothingOpen is the error for a name without an open action.
+// nothingOpen returns the error for a name without an open action.
 func nothingOpen(status api.Status, verb, word string) error {
 	if slices.Contains(statusNames(status), word) || slices.Contains(thingNames(status), word) {
 		return fmt.Errorf("%s %s: it has no open action%w", verb, word, api.Hidden(api.ErrNotFound))
@@ -48,13 +48,13 @@ func nothingOpen(status api.Status, verb, word string) error {
 		didYouMean(fsm.Near(word, slices.Values(explainable(status)))), api.Hidden(api.ErrNotFound))
 }
 
-// named returns the action's id and what it does.
-func (a *app) named(action journal.ActionRecord) string {
+// describeAction returns the action's id with a short description.
+func (a *app) describeAction(action journal.ActionRecord) string {
 	return fmt.Sprintf("%s (%s %s)", action.ID, a.words.Verb(action.Kind), action.Subject.Name)
 }
 
-// underWay returns the ids of the steps in progress, sorted.
-func underWay(action journal.ActionRecord) (steps []string) {
+// runningSteps returns the ids of the running steps, sorted.
+func runningSteps(action journal.ActionRecord) (steps []string) {
 	for id, step := range action.Steps {
 		if step.Open {
 			steps = append(steps, id)

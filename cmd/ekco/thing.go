@@ -10,16 +10,16 @@ import (
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 )
 
-// readThing reads KIND/NAME. The name may contain a namespace.
+// readThing parses KIND/NAME. The name may contain a namespace.
 func readThing(cmd *cobra.Command, text string) (api.ThingRequest, error) {
 	kind, name, found := strings.Cut(text, "/")
 	if !found || kind == "" || name == "" {
-		return api.ThingRequest{}, usagef("%s takes KIND/NAME, such as node/worker-2; it was given %q", called(cmd), text)
+		return api.ThingRequest{}, usagef("%s takes KIND/NAME, such as node/worker-2; it was given %q", commandName(cmd), text)
 	}
 	return api.ThingRequest{Kind: kind, Name: name}, nil
 }
 
-// thingNames returns each KIND/NAME in the status once.
+// thingNames returns all KIND/NAME in the status without duplicates.
 func (a *app) thingNames(cmd *cobra.Command) []string { return thingNames(a.ask(cmd)) }
 
 func thingNames(status api.Status) []string {

@@ -8,21 +8,21 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// verdict returns the line of the verdict and, if several problems need a person, all of them.
+// verdict returns a line with the verdict. If several problems need a person, it adds all of them.
 func verdict(status api.Status, s style) []string {
 	switch status.Verdict {
 	case api.OverallOK:
 		return []string{s.paint(good, "OK")}
 	case api.OverallWorking:
-		return []string{s.paint(doubtful, "WORKING") + ": " + atWork(status)}
+		return []string{s.paint(doubtful, "WORKING") + ": " + activityText(status)}
 	case api.OverallNeedsYou:
 		return needsYou(status, s)
 	}
 	return nil
 }
 
-// atWork says what EKCO does, or what it waits for.
-func atWork(status api.Status) string {
+// activityText returns a text about what EKCO does or waits for.
+func activityText(status api.Status) string {
 	var parts []string
 	if status.Starting != nil {
 		parts = append(parts, "EKCO has not seen the cluster yet")
@@ -49,7 +49,7 @@ func needsYou(status api.Status, s style) []string {
 		command = "ekco explain"
 	}
 	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), more(len(pressing)-1), Clean(command))}
-	// Without -o wide, the status shows the reason of a thing nowhere else.
+	// Without -o wide, no other part of the status shows the reason of a thing.
 	if len(pressing) == 1 && first.Kind != api.ProblemNeedsPerson {
 		return lines
 	}
@@ -62,10 +62,10 @@ func needsYou(status api.Status, s style) []string {
 	return append(lines, "")
 }
 
-// maxPressing is how many problems the top of the status lists.
+// maxPressing is the maximum number of problems at the top of the status.
 const maxPressing = 8
 
-// headline is the reason without details.
+// headline returns the reason without details.
 func headline(problem api.Problem) string {
 	what, _, _ := strings.Cut(problem.Reason, "; look at it")
 	what, _, _ = strings.Cut(what, ": ")

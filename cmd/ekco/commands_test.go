@@ -127,7 +127,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 	d := newDesk(t, &fakeOperator{past: past(t, 5)})
 	broken := writerFunc(func([]byte) (int, error) { return 0, syscall.EPIPE })
-	d.app.stdout = &takenOutput{broken, unreadTimeout, d.app.unread}
+	d.app.stdout = &guardedOutput{broken, unreadTimeout, d.app.unread}
 	if code := d.types("history"); code != exitDone || d.errOut.Len() != 0 {
 		t.Errorf("exit code %d, said %q", code, d.errOut)
 	}

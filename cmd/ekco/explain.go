@@ -47,7 +47,7 @@ If no operator runs, it shows what is in the journal.`,
 	return cmd
 }
 
-var explainArgument = argument{is: "the name of a node or thing, or an action's id"}
+var explainArgument = argument{name: "the name of a node or thing, or an action's id"}
 
 // explainable returns the possible arguments of explain.
 func explainable(status api.Status) []string {
@@ -62,21 +62,21 @@ func actionNames(status api.Status) (ids []string) {
 	return ids
 }
 
-// explain explains the node, thing or action of this name; without a name, all problems.
+// explain explains the node, thing or action with this name. Without a name it explains all problems.
 func (a *app) explain(ctx context.Context, backend *connection, word, output string) error {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return err
 	}
 	api.Judge(&status, a.words.Verb)
-	options := view.Options{Color: a.color(), Lookup: lookup(ctx, backend), Origin: origin(ctx, backend), Words: a.words}
+	options := view.Options{Color: a.color(), Lookup: lookup(ctx, backend), Origin: firstEventOf(ctx, backend), Words: a.words}
 	if word == "" {
 		if output != "text" {
 			return view.Value(a.stdout, problemsOf(status), output)
 		}
 		return view.Problems(a.stdout, status, options)
 	}
-	requests := meant(status, word)
+	requests := resolveName(status, word)
 	if len(requests) == 0 {
 		return a.explainEnded(ctx, backend, status, word, options)
 	}
@@ -133,8 +133,8 @@ func problemsOf(status api.Status) problems {
 	return problems{status.Verdict, status.Problems, status.Next}
 }
 
-// meant resolves a name on the command line: an open action, a node, every other thing of that name, or KIND/NAME.
-func meant(status api.Status, word string) (requests []api.ThingRequest) {
+// resolveName resolves a name on the command line: an open action, a node, every other thing of that name, or KIND/NAME.
+func resolveName(status api.Status, word string) (requests []api.ThingRequest) {
 	if slices.ContainsFunc(status.Actions, func(r journal.ActionRecord) bool { return r.ID == word }) {
 		return []api.ThingRequest{{Action: word}}
 	}
@@ -176,8 +176,8 @@ func (a *app) explainEnded(ctx context.Context, backend *connection, status api.
 	return tree.Flush()
 }
 
-// origin finds the first event of an action.
-func origin(ctx context.Context, backend api.Backend) func(string) (journal.Event, bool) {
+// firstEventOf returns a function that finds the first event of an action.
+func firstEventOf(ctx context.Context, backend api.Backend) func(string) (journal.Event, bool) {
 	return func(action string) (journal.Event, bool) {
 		for event, err := range backend.Events(ctx, journal.Query{Action: action, Limit: 1}, false) {
 			return event, err == nil

@@ -83,7 +83,7 @@ func TestACancelSaysWhatBecomesOfWhatWasDone(t *testing.T) {
 		},
 	} {
 		test.action.ID = "x"
-		if got := whatBecomes(test.action); got != test.want {
+		if got := effectsText(test.action); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -235,16 +235,16 @@ func TestWhatAStepWaitsForIsPrintedOnceItLasts(t *testing.T) {
 	const holder = "waits for finalizer backup.example.com/slow on node worker-2"
 	op.status.Progress[purgeID] = map[string]actions.Progress{"delete-node": {Missing: holder}}
 	d := newDesk(t, op)
-	f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, step: "delete-node", sign: &signOfLife{w: d.errOut}, reported: map[string]bool{}}
+	f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, step: "delete-node", sign: &statusLine{w: d.errOut}, reported: map[string]bool{}}
 	now := noon
 	d.app.now = func() time.Time { return now }
 	f.began, f.stepBegan = now, now
 	printed := func() int { return strings.Count(d.out.String(), holder) }
 	var counts []int
 	for range 4 {
-		f.lookAtProgress(t.Context())
+		f.readProgress(t.Context())
 		counts = append(counts, printed())
-		now = now.Add(progressAgain)
+		now = now.Add(progressInterval)
 	}
 	if want := []int{0, 1, 1, 1}; !slices.Equal(counts, want) {
 		t.Errorf("printed %v times, want %v:\n%s", counts, want, d.out)
@@ -268,13 +268,13 @@ func TestWithoutATerminalALongStepIsAskedAboutSeldom(t *testing.T) {
 		d := newDesk(t, nil)
 		now := noon
 		d.app.now = func() time.Time { return now }
-		f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, sign: &signOfLife{w: d.errOut, terminal: terminal}, reported: map[string]bool{}}
+		f := &follower{purger: &purger{app: d.app, backend: op}, action: purgeID, sign: &statusLine{w: d.errOut, terminal: terminal}, reported: map[string]bool{}}
 		for name, from := range map[string]time.Duration{"first": 0, "second": time.Hour} {
 			now, op.asked = noon.Add(from), 0
 			f.show(t.Context(), event(t, 1, purgeID, journal.TypeStepStarted, journal.StepStarted{Step: name, Attempt: 1}))
 			f.progressAsked = time.Time{}
 			for range 120 { // seconds
-				f.lookAtProgress(t.Context())
+				f.readProgress(t.Context())
 				now = now.Add(time.Second)
 			}
 			if op.asked != want {
@@ -380,7 +380,7 @@ func TestABareNameMeansTheNodeOrAllThingsOfThatName(t *testing.T) {
 		"minio": {{Kind: "node", Name: "minio"}}, "lamp": {{Kind: "csr", Name: "lamp"}, {Kind: "lamp", Name: "lamp"}}, "w": {{Kind: "node", Name: "w"}}, "move-1": {{Action: "move-1"}},
 		"a/b": {{Kind: "csr", Name: "a/b"}}, "csr/a/b": {{Kind: "csr", Name: "a/b"}}, "x": nil, "lamp/": nil, "/x": nil,
 	} {
-		if diff := cmp.Diff(want, meant(status, word)); diff != "" {
+		if diff := cmp.Diff(want, resolveName(status, word)); diff != "" {
 			t.Errorf("%s: %s", word, diff)
 		}
 	}

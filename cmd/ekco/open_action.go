@@ -58,13 +58,13 @@ func nothingOpen(status api.Status, verb, word string) error {
 		fsm.DidYouMean(fsm.Near(word, slices.Values(explainable(status)))), api.Hidden(api.ErrNotFound))
 }
 
-// named returns the action's id and what it does.
-func (a *app) named(action journal.ActionRecord) string {
+// describeAction returns the action's id with a short description.
+func (a *app) describeAction(action journal.ActionRecord) string {
 	return fmt.Sprintf("%s (%s %s)", action.ID, a.words.Verb(action.Kind), action.Subject.Name)
 }
 
-// underWay returns the ids of the steps in progress, sorted.
-func underWay(action journal.ActionRecord) (steps []string) {
+// runningSteps returns the ids of the running steps, sorted.
+func runningSteps(action journal.ActionRecord) (steps []string) {
 	for id, step := range action.Steps {
 		if step.Open {
 			steps = append(steps, id)

@@ -36,15 +36,15 @@ node of that name, if there is one; for another thing, give KIND/NAME.`,
 			if len(args) == 1 {
 				request.Name = args[0]
 			}
-			return a.tell(cmd, func(backend *connection) (string, error) {
+			return a.runRecorded(cmd, func(backend *connection) (string, error) {
 				name := request.Name
 				request.Name = qualified(cmd.Context(), backend, name)
 				until := strings.TrimSpace("until \"ekco resume "+name) + "\""
 				if request.For > 0 {
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}
-				before := pausedBefore(cmd.Context(), backend, request.Name)
-				unmirrored, err := inForce(backend.Pause(cmd.Context(), request))
+				before := replacedPauseNote(cmd.Context(), backend, request.Name)
+				unmirrored, err := unmirroredNote(backend.Pause(cmd.Context(), request))
 				return fmt.Sprintf("paused %s %s%s%s", nameOrAll(name), until, before, unmirrored), err
 			})
 		},
@@ -71,14 +71,14 @@ kind means the node of that name, if there is one.`,
 			if len(args) == 1 {
 				request.Name = args[0]
 			}
-			return a.tell(cmd, func(backend *connection) (string, error) {
+			return a.runRecorded(cmd, func(backend *connection) (string, error) {
 				name := request.Name
 				request.Name = qualified(cmd.Context(), backend, name)
-				unmirrored, err := inForce(backend.Resume(cmd.Context(), request))
+				unmirrored, err := unmirroredNote(backend.Resume(cmd.Context(), request))
 				if err != nil {
 					return "", err
 				}
-				return "resumed " + nameOrAll(name) + stillPaused(cmd.Context(), backend) + unmirrored, nil
+				return "resumed " + nameOrAll(name) + remainingPausesNote(cmd.Context(), backend) + unmirrored, nil
 			})
 		},
 	}
@@ -86,16 +86,16 @@ kind means the node of that name, if there is one.`,
 	return cmd
 }
 
-// inForce returns the note for a command that was recorded but is not in the mirror; that is not an error.
-func inForce(err error) (unmirrored string, _ error) {
+// unmirroredNote returns a note instead of an error if a command was recorded but is not yet in the mirror.
+func unmirroredNote(err error) (unmirrored string, _ error) {
 	if errors.Is(err, api.ErrNotMirrored) {
 		return "; " + view.Clean(err.Error()), nil
 	}
 	return "", err
 }
 
-// pausedBefore returns the note about the pause that this one replaces, since its end may differ.
-func pausedBefore(ctx context.Context, backend api.Backend, name string) string {
+// replacedPauseNote returns a note about the pause that the new one replaces, because its end may differ.
+func replacedPauseNote(ctx context.Context, backend api.Backend, name string) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return "" // the pause itself reports the error
@@ -114,8 +114,8 @@ func pausedBefore(ctx context.Context, backend api.Backend, name string) string 
 	return ""
 }
 
-// stillPaused returns the note about the pauses that remain.
-func stillPaused(ctx context.Context, backend api.Backend) string {
+// remainingPausesNote returns a note about the remaining pauses.
+func remainingPausesNote(ctx context.Context, backend api.Backend) string {
 	status, err := backend.Status(ctx)
 	if err != nil {
 		return ""
@@ -137,19 +137,19 @@ func nameOrAll(name string) string {
 	return view.Clean(name)
 }
 
-// tell sends a command to the operator, or writes it to the journal, and prints the answer.
-func (a *app) tell(cmd *cobra.Command, word func(*connection) (string, error)) error {
-	return a.with(cmd.Context(), cmd, func(backend *connection) error {
+// runRecorded sends a command to the operator, or writes it to the journal, and prints the result.
+func (a *app) runRecorded(cmd *cobra.Command, word func(*connection) (string, error)) error {
+	return a.withConnection(cmd.Context(), cmd, func(backend *connection) error {
 		done, err := word(backend)
 		if err != nil {
 			return err
 		}
-		return a.taken(backend, done)
+		return a.printRecorded(backend, done)
 	})
 }
 
-// taken prints that a command was recorded.
-func (a *app) taken(backend *connection, done string) error {
+// printRecorded prints that the command was recorded.
+func (a *app) printRecorded(backend *connection, done string) error {
 	if !backend.running {
 		done += "; no operator runs, so it is written to the journal for the next start, and the mirror in the cluster does not have it until then"
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/replicatedhq/ekco/internal/version"
 )
 
-// run runs one command line and returns the exit code.
+// run executes one command line and returns the exit code.
 func run(ctx context.Context, a *app, args []string) int {
-	root := newRootCommand(a) //nolint:contextcheck // a command gets its context when it runs
+	root := newRootCommand(a) //nolint:contextcheck // cobra sets the context of a command when it runs
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -66,7 +66,7 @@ journal of EKCO.`,
 	root.PersistentPreRunE = a.checkLogLevel
 	root.PersistentFlags().String("config", "", "configuration file; default: config.yaml (or .yml, .json, .toml) in /etc/ekco, $HOME or the working directory")
 	config.RegisterFlags(root.PersistentFlags(), "log_level", "journal")
-	root.SetFlagErrorFunc(wrongFlag)
+	root.SetFlagErrorFunc(unknownFlagError)
 	root.AddCommand(
 		newOperatorCommand(a),
 		newPurgeNodeCommand(a),
@@ -126,7 +126,7 @@ func (a *app) checkLogLevel(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// wrapArgs makes a wrong number of arguments a usage error.
+// wrapArgs turns errors about the number of arguments into usage errors.
 func wrapArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {

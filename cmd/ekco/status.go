@@ -48,7 +48,7 @@ OK, 1 for WORKING or PAUSED, and 2 for NEEDS YOU and if the status cannot be rea
 			if len(args) > 0 {
 				options.Name = args[0]
 			}
-			return checked(check, a.withStatus(cmd, func(status api.Status) error {
+			return asCheckError(check, a.withStatus(cmd, func(status api.Status) error {
 				if err := knownName(status, options.Name); err != nil {
 					return err
 				}
@@ -67,5 +67,5 @@ OK, 1 for WORKING or PAUSED, and 2 for NEEDS YOU and if the status cannot be rea
 	return cmd
 }
 
-// components returns the values of --component, sorted.
+// components returns the valid values of --component, sorted.
 func (a *app) components() []string { return slices.Sorted(slices.Values(a.words.Components())) }

@@ -18,7 +18,7 @@ func readThing(cmd *cobra.Command, text string) (api.ThingRequest, error) {
 		kind, name = fsmnode.Machine, text
 	}
 	if kind == "" || name == "" {
-		return api.ThingRequest{}, usagef("%s takes a node's name or KIND/NAME, such as node/worker-2; it was given %q", called(cmd), text)
+		return api.ThingRequest{}, usagef("%s takes a node's name or KIND/NAME, such as node/worker-2; it was given %q", commandName(cmd), text)
 	}
 	return api.ThingRequest{Kind: kind, Name: name}, nil
 }

@@ -221,11 +221,11 @@ func TestAStalledActionSaysWhenItIsTriedAgain(t *testing.T) {
 
 func TestADeedIsNamedAsPeopleSayIt(t *testing.T) {
 	for want, verb := range map[string]string{"purge of worker-2": "purge", "raise the copies of worker-2": "raise the copies of", "move a replica of worker-2": "move a replica of"} {
-		if got := deed(verb, journal.NodeSubject("worker-2", "u")); got != want {
+		if got := actionText(verb, journal.NodeSubject("worker-2", "u")); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got := deed("clear", journal.ClusterSubject); got != "clear" {
+	if got := actionText("clear", journal.ClusterSubject); got != "clear" {
 		t.Errorf("of the cluster: %q", got)
 	}
 }

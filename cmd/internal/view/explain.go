@@ -24,7 +24,7 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 		_, err := io.WriteString(w, out.String())
 		return err
 	}
-	fmt.Fprintf(&out, "%s of %s (uid %s) %s\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)), mayBegin(e.Checks, command))
+	fmt.Fprintf(&out, "%s of %s (uid %s) %s\n", e.Kind, Clean(words.Object(e.Subject)), Clean(orDash(e.Subject.UID)), readiness(e.Checks, command))
 	if e.Resumes != "" {
 		fmt.Fprintf(&out, "the open action %s, resumed; %s\n", Clean(e.Resumes), Clean(e.Message))
 	} else if e.Message != "" {
@@ -76,8 +76,8 @@ func Explanation(w io.Writer, e api.Explanation, command string, color bool) err
 	return err
 }
 
-// mayBegin says whether an action with these checks can begin now.
-func mayBegin(checks []api.CheckResult, command string) string {
+// readiness says whether an action with these checks can begin now.
+func readiness(checks []api.CheckResult, command string) string {
 	warnings, hold := 0, api.CheckResult{}
 	for _, check := range checks {
 		switch check.Verdict {

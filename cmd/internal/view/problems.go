@@ -9,8 +9,8 @@ import (
 	"github.com/replicatedhq/ekco/journal/words"
 )
 
-// Problems writes all problems: what is wrong, since when, what to do, and which command to run; then what EKCO will
-// do automatically.
+// Problems writes all problems: what is wrong, since when, what to do, and which command to run. Then it writes what
+// EKCO will do automatically.
 func Problems(w io.Writer, status api.Status, options Options) error {
 	s := style{options.Color}
 	lines := []string{summary(status, options.Words, s)}
@@ -33,17 +33,17 @@ func summary(status api.Status, vocabulary *words.Vocabulary, s style) string {
 	}
 	switch status.Verdict {
 	case api.OverallNeedsYou:
-		return s.paint(loud, "NEEDS YOU") + ": " + pressingOf(pressing, len(status.Problems))
+		return s.paint(loud, "NEEDS YOU") + ": " + pressingCount(pressing, len(status.Problems))
 	case api.OverallWorking:
-		return s.paint(doubtful, "WORKING") + ": " + atWork(status, vocabulary)
+		return s.paint(doubtful, "WORKING") + ": " + activityText(status, vocabulary)
 	case api.OverallPaused:
 		return s.paint(doubtful, "PAUSED") + ": " + pausedLine(status)
 	}
 	return s.paint(good, "OK") + ": no problems, and nothing waits"
 }
 
-// pressingOf says how many problems need a person, and the number of all if that differs.
-func pressingOf(pressing, all int) string {
+// pressingCount returns how many problems need a person, and the number of all problems if that differs.
+func pressingCount(pressing, all int) string {
 	if pressing == all {
 		return words.Count(all, "problem")
 	}

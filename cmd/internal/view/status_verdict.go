@@ -16,7 +16,7 @@ func verdict(status api.Status, vocabulary *words.Vocabulary, s style) []string 
 	case api.OverallOK:
 		return []string{s.paint(good, "OK")}
 	case api.OverallWorking:
-		return []string{s.paint(doubtful, "WORKING") + ": " + atWork(status, vocabulary)}
+		return []string{s.paint(doubtful, "WORKING") + ": " + activityText(status, vocabulary)}
 	case api.OverallPaused:
 		return []string{s.paint(doubtful, "PAUSED") + ": " + pausedLine(status)}
 	case api.OverallNeedsYou:
@@ -31,8 +31,8 @@ func pausedLine(status api.Status) string {
 	return Clean(first.Reason + "; " + first.Advice)
 }
 
-// atWork says what EKCO does, or what it waits for.
-func atWork(status api.Status, vocabulary *words.Vocabulary) string {
+// activityText says what EKCO does, or what it waits for.
+func activityText(status api.Status, vocabulary *words.Vocabulary) string {
 	var parts []string
 	if status.Starting != nil {
 		parts = append(parts, "EKCO has not seen the cluster yet")
@@ -75,7 +75,7 @@ func needsYou(status api.Status, s style) []string {
 		command = "ekco explain"
 	}
 	lines := []string{fmt.Sprintf("%s: %s%s (%s)", s.paint(loud, "NEEDS YOU"), headline(first), more(len(pressing)-1), Clean(command))}
-	// Without -o wide, the status shows the reason of a thing nowhere else.
+	// Without -o wide, no other part of the status shows the reason of a thing.
 	if len(pressing) == 1 && first.Kind != api.ProblemNeedsPerson {
 		return lines
 	}
@@ -88,10 +88,10 @@ func needsYou(status api.Status, s style) []string {
 	return append(lines, "")
 }
 
-// maxPressing is how many problems the top of the status lists.
+// maxPressing is the maximum number of problems at the top of the status.
 const maxPressing = 8
 
-// headline is the reason without details.
+// headline returns the reason without details.
 func headline(problem api.Problem) string {
 	what, _, _ := strings.Cut(problem.Reason, "; look at it")
 	what, _, _ = strings.Cut(what, ": ")

@@ -80,8 +80,7 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 	case *journal.OperatorStarted:
 		s.foldStarted(e, p)
 	case *journal.OperatorStopped:
-		s.Operator.StoppedAt = e.Time
-		s.API.SettlingFrom = time.Time{}
+		s.foldStopped(e)
 	case *journal.ClockJumped:
 		s.foldJumped(e, p)
 	case *journal.APILost:
@@ -111,11 +110,21 @@ func (s *State) fold(e journal.Event, payload journal.Payload) {
 // if the outage continues, EKCO notices it again, and the settling period keeps EKCO from acting until then.
 func (s *State) foldStarted(e journal.Event, p *journal.OperatorStarted) {
 	s.adoptClock(e, p)
-	s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
+	if s.Operator.DryCommand = p.Command != "" && p.DryRun; !s.Operator.DryCommand {
+		s.Operator = OperatorState{Version: p.Version, Host: p.Host, StartedAt: e.Time, DryRun: p.DryRun, Command: p.Command}
+	}
 	s.API = APIState{SettlingFrom: e.Time}
 	if p.ClusterUID != "" {
 		s.Journal.ClusterUID = p.ClusterUID
 	}
+}
+
+func (s *State) foldStopped(e journal.Event) {
+	if !s.Operator.DryCommand {
+		s.Operator.StoppedAt = e.Time
+	}
+	s.Operator.DryCommand = false
+	s.API.SettlingFrom = time.Time{}
 }
 
 func (s *State) foldRefused(e journal.Event, p *journal.PolicyRefused) {

@@ -70,8 +70,10 @@ func Cancel(s *State, action, reason, actor string) ([]journal.Draft, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case rec.PastNoReturn && Waits(rec):
+		return nil, fmt.Errorf("cancel %s: %w; it can only be finished: \"ekco retry %s\" tries again what failed or waits", action, ErrPastNoReturn, action)
 	case rec.PastNoReturn:
-		return nil, fmt.Errorf("cancel %s: %w; it can only be finished, \"ekco retry %s\" tries again what failed or waits", action, ErrPastNoReturn, action)
+		return nil, fmt.Errorf("cancel %s: %w; it runs, and cannot be stopped: \"ekco history --action %s --follow\" shows its end", action, ErrPastNoReturn, action)
 	case rec.Cancelling != nil:
 		return nil, nil
 	}
@@ -82,6 +84,19 @@ func Cancel(s *State, action, reason, actor string) ([]journal.Draft, error) {
 		Type: journal.TypeActionCancelling, Subject: rec.Subject, Action: rec.ID, Cause: rec.LastSeq, Actor: actor,
 		Payload: journal.ActionCancelling{Reason: reason},
 	}}, nil
+}
+
+// Waits reports whether an open action waits, or whether one of its steps failed, so that a retry has an effect.
+func Waits(rec *journal.ActionRecord) bool {
+	if len(rec.Holds) > 0 || rec.Stalled != nil || rec.Cancelling != nil || rec.Unreadable != "" {
+		return true
+	}
+	for _, step := range rec.Steps {
+		if !step.NextTry.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *State) openAction(verb, id string) (*journal.ActionRecord, error) {

@@ -78,7 +78,7 @@ const maxNear = 3
 const maxNameLength = 512
 
 // Near returns the known names that a person may have meant by name, the most similar first. A known name is similar if
-// at most a third of the letters differ, if one name begins with the other, or if the known name ends with a slash and
+// about a third of the letters differ at most, if one name begins with the other, or if the known name ends with a slash and
 // the given name. Case does not matter. For a name that is longer than maxNameLength it returns nil.
 func Near(name string, known iter.Seq[string]) []string {
 	if len(name) > maxNameLength {
@@ -94,7 +94,7 @@ func Near(name string, known iter.Seq[string]) []string {
 		lower := strings.ToLower(other)
 		distance := editDistance(name, lower)
 		part := len(name) > 1 && (strings.HasPrefix(lower, name) || strings.HasPrefix(name, lower) || strings.HasSuffix(lower, "/"+name))
-		if part || distance <= max(1, max(len(name), len(other))/3) {
+		if part || distance <= max(1, (max(len(name), len(other))+1)/3) {
 			found = append(found, candidate{other, distance})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // FoldName is the name of the JSON format of [State] in snapshots. Change it if this version could misread an older
 // snapshot. Also change it if Apply can now read an event for which it held the action before, because only a replay
 // removes that hold.
-const FoldName = "ekco-state/17"
+const FoldName = "ekco-state/18"
 
 // State is everything that EKCO knows: the result of folding all events of the journal. It is plain data, and snapshots
 // have its JSON form. Only the loop goroutine uses it, and only Apply changes it.
@@ -86,6 +86,9 @@ type OperatorState struct {
 	DryRun    bool      `json:"dry_run,omitempty"`
 	// Command is set if it was not an operator, but a command that ran without an operator.
 	Command string `json:"command,omitempty"`
+	// DryCommand is set while a command makes a dry run without an operator. The other fields then keep what they say
+	// about the last process that worked.
+	DryCommand bool `json:"dry_command,omitempty"`
 }
 
 // ClockState describes the clock by which the recorded times are.

@@ -18,8 +18,8 @@ const (
 	deletePodTimeout = 30 * time.Second
 )
 
-// New returns the action that force-deletes the pod, right after a live check. The pod's controller creates
-// another one; if that hangs too, EKCO observes it.
+// New returns the action that force-deletes the pod, right after it reads the pod again. The pod's controller creates
+// another pod, which EKCO observes too.
 func New(api kube.API) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRestartEnvoy, Noun: "restart", AskedLast: []string{StillUnready}, Expendable: true,
@@ -45,11 +45,11 @@ func plan(_ context.Context, record journal.ActionRecord) (journal.Plan, error) 
 	}}}, nil
 }
 
-// deletePod force-deletes the pod of one UID.
+// deletePod force-deletes the pod with the requested UID.
 type deletePod struct{ api kube.API }
 
-// Prove implements [actions.Step]. A pod that is terminating counts as done, even if a finalizer keeps it: EKCO
-// can do no more.
+// Prove implements [actions.Step]. A terminating pod counts as done even if a finalizer keeps it, because EKCO can do
+// no more.
 func (s deletePod) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	var pod journal.EnvoyPod
 	if err := step.Input(&pod); err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// ListStillThere is the preflight that the ConfigMap was not deleted or created after the action was
-// requested: that requests a rewrite of all load balancers, which comes first.
+// ListStillThere requires that the ConfigMap was not deleted or created since the action was requested. If it was, EKCO
+// must first write all load balancers again.
 const ListStillThere = "ListStillThere"
 
 const noteTimeout = 30 * time.Second
 
-// noting returns the action that writes the list of nodes with an up-to-date load balancer.
-func (p Parts) noting() actions.Definition {
+// noteDefinition returns the action that writes the list of nodes with up-to-date load balancers.
+func (p Parts) noteDefinition() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionNoteLoadBalancers, Noun: "note", Expendable: true, Plan: planNote,
 		Steps:      map[string]actions.StepDef{journal.StepNoteLoadBalancers: {Step: note{p.List, p.Noted}}},
@@ -27,7 +27,7 @@ func (p Parts) noting() actions.Definition {
 	}
 }
 
-// planNote uses only what is in the request.
+// planNote uses only the request.
 func planNote(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	wanted, err := journal.InputOf[journal.LoadBalancerListInput](record.Request)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p listStillThere) Check(ctx context.Context, record journal.ActionRecord) 
 // note writes the ConfigMap.
 type note struct {
 	list *loadbalancer.List
-	// noted is called after that, so that the ConfigMap is read at once.
+	// noted is called after the write, so that the observer reads the ConfigMap at once.
 	noted func()
 }
 
@@ -91,7 +91,7 @@ func (n note) Do(ctx context.Context, step actions.StepContext) (json.RawMessage
 	live, err := n.list.Write(ctx, wanted)
 	switch {
 	case errors.Is(err, loadbalancer.ErrOtherList):
-		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight abandons the action
+		return nil, &actions.UnfinishedError{Left: err.Error()} // the preflight then abandons the action
 	case err != nil:
 		return nil, fmt.Errorf("list the nodes whose load balancers are up to date: %w", err)
 	}

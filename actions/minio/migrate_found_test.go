@@ -473,7 +473,7 @@ func TestACopyOfBeforeIsNotForeign(t *testing.T) {
 		b.Source.AddBucket("acts", acts)
 		b.copied()
 		m := &migrator{api: b.Client(b.Objects), Migration: Migration{Stores: miniosim.Network{Both: b.Both}}}
-		if err := m.unsettle(w.T.Context()); err != nil {
+		if err := m.removeActingSettings(w.T.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Target.Set(w.T.Context(), "acts", s3.Versioning, s3.VersioningEnabled); err != nil {
@@ -743,7 +743,7 @@ func TestThePoliciesOfAnotherReleaseAreNotForeign(t *testing.T) {
 		one, other := newWithIAM(t, `{"readonly":{"a":1},"own":{"a":1},"alone":{}}`), newWithIAM(t, `{"readonly":{"a":2},"own":{"a":2}}`)
 		for isCopy, want := range map[bool]int{true: 1, false: 2} {
 			var found journal.MinioFound
-			if err := changed(t.Context(), one, other, isCopy, &found); err != nil || found.Count != want || len(found.Names) != want || !strings.HasPrefix(found.Names[want-1], "policy own (") && !strings.HasPrefix(found.Names[0], "policy own (") {
+			if err := addChanged(t.Context(), one, other, isCopy, &found); err != nil || found.Count != want || len(found.Names) != want || !strings.HasPrefix(found.Names[want-1], "policy own (") && !strings.HasPrefix(found.Names[0], "policy own (") {
 				t.Errorf("a copy %t: %v, %+v", isCopy, err, found)
 			}
 		}

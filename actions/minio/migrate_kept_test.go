@@ -82,7 +82,7 @@ func TestWhatIsHeardOnlyAfterTheQuestionIsRemoved(t *testing.T) {
 		}
 		source.Delete("b", "removed", time.Now())
 		source.Lose("b", "lost", s3.NullVersion)
-		both := sides{source: from, target: &fenced{Store: plainStore{target}, service: newFence(newService()), released: func(string) bool { return false }}, listener: h}
+		both := sides{source: from, target: &fencedStore{Store: plainStore{target}, service: newFence(newService()), released: func(string) bool { return false }}, listener: h}
 		rest, err := both.removeReported(t.Context(), kept)
 		if err != nil || rest.Count != 1 || len(rest.Items) != 1 || rest.Items[0].Key != "lost" {
 			t.Errorf("%v, %+v", err, rest)
@@ -121,7 +121,7 @@ func TestWhatTheSourceHasAfterAllIsNotMoved(t *testing.T) {
 		source, target := s3sim.New(), s3sim.New()
 		source.AddBucket("b", nil)
 		target.AddBucket("b", nil)
-		both := sides{source: plainStore{source}, target: &fenced{Store: plainStore{target}, service: newFence(newService())}}
+		both := sides{source: plainStore{source}, target: &fencedStore{Store: plainStore{target}, service: newFence(newService())}}
 		for key, ago := range map[string]time.Duration{"there": 0, "newer": -time.Minute, "older": time.Minute, "lost": 0} {
 			v := target.Write("b", key, "text", s3.Attributes{}, time.Now())
 			if key != "lost" {
@@ -150,7 +150,8 @@ func TestWhatTheSourceHasAfterAllIsNotMoved(t *testing.T) {
 	})
 }
 
-// TestNoMoreIsSetAsideThanALittleInAll: a person decides about what comes after that. What is moved is on record before.
+// TestNoMoreIsSetAsideThanALittleInAll: a person decides about what comes after that. What is moved is on record
+// before.
 func TestNoMoreIsSetAsideThanALittleInAll(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)

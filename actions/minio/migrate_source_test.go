@@ -109,7 +109,8 @@ func TestWhatTheSourceLostStaysOnTheCopy(t *testing.T) {
 	}
 }
 
-// TestALittleThatNobodyWasHeardToRemoveIsSetAside: a client may have removed it while EKCO was away, or the volume lost it.
+// TestALittleThatNobodyWasHeardToRemoveIsSetAside: a client may have removed it while EKCO was away, or the volume lost
+// it.
 func TestALittleThatNobodyWasHeardToRemoveIsSetAside(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
@@ -197,7 +198,7 @@ func TestAClientsBucketIsNotMixedWithWhatWasSetAside(t *testing.T) {
 func TestABucketOfUnknownSettingsIsNobodys(t *testing.T) {
 	store := s3sim.New()
 	store.AddBucket(asideBucket, nil)
-	target := &fenced{Store: unset{plainStore{store}}, service: newFence(newService())}
+	target := &fencedStore{Store: unset{plainStore{store}}, service: newFence(newService())}
 	if buckets, err := target.Buckets(t.Context()); err == nil {
 		t.Errorf("there are %v", buckets)
 	}

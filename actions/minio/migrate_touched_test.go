@@ -375,9 +375,9 @@ func TestATrailEndsWhereTheSelectorWasSet(t *testing.T) {
 		"another look was last": {[][2]string{{"3", "at noon"}, {"4", "at one"}}, false},
 	} {
 		is := &trail{}
-		is.see("1", "at noon")
+		is.remember("1", "at noon")
 		for _, look := range test.looks {
-			is.see(look[0], look[1])
+			is.remember(look[0], look[1])
 		}
 		if got := is.unchanged("3", "1"); got != test.want {
 			t.Errorf("%s: %t", name, got)

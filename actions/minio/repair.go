@@ -13,9 +13,9 @@ import (
 
 // The preflights of a repair.
 const (
-	// MinioServiceDisabled: the Service is still disabled, and the Deployment is the one that was planned for.
+	// MinioServiceDisabled requires that the Service is still disabled, and that the Deployment is the planned one.
 	MinioServiceDisabled = "MinioServiceDisabled"
-	// MinioHealthy: one of the replicas reports that the highly available MinIO is healthy.
+	// MinioHealthy requires that one of the replicas reports a healthy MinIO.
 	MinioHealthy = "MinioHealthy"
 )
 
@@ -24,19 +24,19 @@ const pointTimeout = 30 * time.Second
 func repairing(api minio.API, changed func()) actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionRepairMinio, Noun: "repair", Expendable: true,
-		// Another EKCO may have just disabled the Service for its switch.
+		// Another EKCO may have just disabled the Service for its own switch.
 		Exclusive: true,
 		AskedLast: []string{MinioServiceDisabled},
 		Plan:      planRepair,
-		Steps:     map[string]actions.StepDef{journal.StepPointMinio: {Step: point{api, changed}}},
+		Steps:     map[string]actions.StepDef{journal.StepPointMinio: {Step: pointService{api, changed}}},
 		Preflights: map[string]actions.Preflight{
-			MinioStillThere: stillThere(api), MinioServiceDisabled: actions.PreflightFunc(serviceDisabled(api)), MinioHealthy: healthy(api),
+			MinioStillThere: requireSameStatefulSet(api), MinioServiceDisabled: actions.PreflightFunc(serviceDisabled(api)), MinioHealthy: healthy(api),
 		},
 	}
 }
 
-// planRepair requires a healthy MinIO only if the Service is to select the highly available one: otherwise standalone
-// MinIO has the data, in whatever state it is.
+// planRepair requires a healthy MinIO only if EKCO will select the highly available MinIO. Standalone MinIO is selected
+// in any state, because it has the data.
 func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, error) {
 	asked, err := journal.InputOf[journal.MinioRepair](record.Request)
 	if err != nil {
@@ -57,7 +57,7 @@ func planRepair(_ context.Context, record journal.ActionRecord) (journal.Plan, e
 	}}}, err
 }
 
-// serviceDisabled also passes once the action itself has changed the Service.
+// serviceDisabled also passes after the action itself has changed the Service.
 func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) actions.Verdict {
 	return func(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 		asked, err := journal.InputOf[journal.MinioRepair](record.Request)
@@ -65,7 +65,7 @@ func serviceDisabled(api minio.API) func(context.Context, journal.ActionRecord) 
 			return actions.Hold(err.Error()).About("input")
 		}
 		live, err := api.Read(ctx)
-		if verdict := judge(record, live, err); verdict.Kind != actions.VerdictPass {
+		if verdict := judgeStatefulSet(record, live, err); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 		single := asked.To == journal.MinioServiceSingle
@@ -92,13 +92,13 @@ func healthy(api minio.API) actions.Preflight {
 	})
 }
 
-// point is a single patch, which can be repeated.
-type point struct {
+// pointService makes one patch of the Service, which can be repeated.
+type pointService struct {
 	api     minio.API
 	changed func()
 }
 
-func (s point) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+func (s pointService) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	var want journal.MinioRepair
 	if err := step.Facts(&want); err != nil {
 		return actions.Proof{}, err
@@ -110,7 +110,7 @@ func (s point) Prove(ctx context.Context, step actions.StepContext) (actions.Pro
 	return actions.Proof{Done: live.Service == want.To, Missing: fmt.Sprintf("Service minio selects %s, not %s", live.Service, want.To)}, nil
 }
 
-func (s point) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
+func (s pointService) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
 	var want journal.MinioRepair
 	if err := step.Facts(&want); err != nil {
 		return nil, err

@@ -14,26 +14,26 @@ import (
 	"github.com/replicatedhq/ekco/journal"
 )
 
-// carriedTimeout is the timeout of one check whether Ceph has the requested number.
+// carriedTimeout limits one check of whether Ceph has the requested number.
 const carriedTimeout = 30 * time.Second
 
-// lower is the action that lowers one number. It ends when Ceph has the new number, and only then may another
-// number be lowered.
+// lower returns the action that lowers one number. The action ends only when Ceph has the new number, and no other
+// number may be lowered before that.
 func (p Parts) lower() actions.Definition {
 	return actions.Definition{
 		Kind: journal.ActionLowerCopies, Noun: "lowering of copies", Expendable: true,
 		Plan: planLower,
 		Steps: map[string]actions.StepDef{
 			journal.StepChangeRook:  {Step: p.step()},
-			journal.StepRookCarried: {Step: carried{p}, Interruptible: true}, // a cancel need not wait for Rook
+			journal.StepRookCarried: {Step: awaitCarried{p}, Interruptible: true}, // a cancel need not wait for Rook
 			journal.StepLowerPools:  {Step: lowerPools{p}},
 		},
 		Preflights: p.lowerPreflights(),
 	}
 }
 
-// lowers reports whether a number must be less than it was.
-func lowers(change journal.RookChange) bool {
+// isLowering reports whether the change lowers a number.
+func isLowering(change journal.RookChange) bool {
 	for _, number := range change.Numbers {
 		if number.To < number.From {
 			return true
@@ -48,7 +48,7 @@ func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 	if err != nil {
 		return journal.Plan{}, err
 	}
-	if len(change.Numbers) != 1 || !lowers(change) || len(change.Gone) == 0 {
+	if len(change.Numbers) != 1 || !isLowering(change) || len(change.Gone) == 0 {
 		return journal.Plan{}, fmt.Errorf("plan to lower the copies of %s %s: want one number that is lowered and at least one lost host, got %s and %d hosts",
 			record.Subject.Kind, record.Subject.Name, change.To(), len(change.Gone))
 	}
@@ -72,28 +72,30 @@ func planLower(_ context.Context, record journal.ActionRecord) (journal.Plan, er
 	return journal.Plan{Facts: facts, Steps: []journal.PlannedStep{ask, then}}, err
 }
 
-// carried changes nothing: its preflight does the waiting.
-type carried struct{ parts Parts }
+// awaitCarried changes nothing: its preflight waits for Rook.
+type awaitCarried struct{ parts Parts }
 
 // Do implements [actions.Step].
-func (carried) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+func (awaitCarried) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
+	return nil, nil
+}
 
 // Prove implements [actions.Step].
-func (s carried) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
+func (s awaitCarried) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
 	var change journal.RookChange
 	if err := step.Facts(&change); err != nil {
 		return actions.Proof{}, err
 	}
-	missing, err := s.parts.uncarried(ctx, step.Action.Subject, change)
+	missing, err := s.parts.poolNotLowered(ctx, step.Action.Subject, change)
 	return actions.Proof{Done: err == nil && missing == "", Missing: missing}, err
 }
 
-// lowerPools sets the size of the number's pools in Ceph.
+// lowerPools sets the size of the pools in Ceph.
 type lowerPools struct{ parts Parts }
 
 // Prove implements [actions.Step].
 func (s lowerPools) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	return carried(s).Prove(ctx, step)
+	return awaitCarried(s).Prove(ctx, step)
 }
 
 // Do implements [actions.Step].
@@ -118,8 +120,8 @@ func (s lowerPools) Do(ctx context.Context, step actions.StepContext) (json.RawM
 	return nil, nil
 }
 
-// uncarried names a pool that still has more copies than requested, or returns "".
-func (p Parts) uncarried(ctx context.Context, of journal.Subject, change journal.RookChange) (string, error) {
+// poolNotLowered names a pool that still has more copies than requested, or returns "".
+func (p Parts) poolNotLowered(ctx context.Context, of journal.Subject, change journal.RookChange) (string, error) {
 	pools, err := p.Ceph.Pools(ctx)
 	if err != nil {
 		return "", err
@@ -139,14 +141,14 @@ func poolsOf(pools []ceph.Pool, of journal.Subject, names journal.RookNames, pla
 	return slices.DeleteFunc(slices.Clone(pools), func(pool ceph.Pool) bool { return !names.Make(of, place, pool.Name) })
 }
 
-// lowering is the requested lowering of one number.
+// lowering is a request to lower one number.
 type lowering struct {
 	journal.RookChange
 	place    string
 	from, to int
 }
 
-// pool is the pool of Ceph that is lowered by command, "" if a custom resource has the number.
+// pool returns the Ceph pool that is lowered by command, or "" if a custom resource has the number.
 func (l lowering) pool() string {
 	pool, _, _ := journal.PoolNumber(l.place)
 	return pool

@@ -14,8 +14,8 @@ import (
 
 type nodesReady struct{ nodes Nodes }
 
-// Check implements [actions.Preflight]. If a node has changed, nothing is added: a new action follows for the
-// others.
+// Check implements [actions.Preflight]. If a node has changed, the action adds no node, and EKCO requests a new action
+// for the others.
 func (p nodesReady) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {
@@ -34,15 +34,15 @@ func (p nodesReady) Check(ctx context.Context, record journal.ActionRecord) acti
 		if !there {
 			return actions.Abandon("node " + asked.Name + " is gone").About("node gone")
 		}
-		if verdict := asIt(asked, node, change.Label); verdict.Kind != actions.VerdictPass {
+		if verdict := compareWithEntry(asked, node, change.Label); verdict.Kind != actions.VerdictPass {
 			return verdict
 		}
 	}
 	return actions.Pass()
 }
 
-// asIt compares a node with its planned entry.
-func asIt(asked journal.RookNode, node kube.Node, label string) actions.Verdict {
+// compareWithEntry compares a node with its planned entry.
+func compareWithEntry(asked journal.RookNode, node kube.Node, label string) actions.Verdict {
 	key, value, _ := strings.Cut(label, "=")
 	has, labelled := node.Facts.Labels[key]
 	switch {
@@ -50,7 +50,7 @@ func asIt(asked journal.RookNode, node kube.Node, label string) actions.Verdict 
 		return actions.Abandon("another node has the name " + asked.Name + " now").About("node replaced")
 	case node.Facts.Hostname != asked.Hostname && node.Facts.Hostname != "":
 		return actions.Abandon("node " + asked.Name + " has the hostname " + node.Facts.Hostname + " now, not " + asked.Hostname).About("node renamed")
-	case asked.Occupied: // it is listed for its OSDs
+	case asked.Occupied: // it is in the list because of its OSDs
 	case !node.Facts.Ready():
 		return actions.Abandon("node " + asked.Name + " is no longer ready").About("node unready")
 	case label != "" && (!labelled || has != value):
@@ -64,7 +64,7 @@ type hostsListed struct {
 	object.Object[journal.RookFacts]
 }
 
-// Check implements [actions.Preflight]. If Rook already uses a list, the change leaves out no host.
+// Check implements [actions.Preflight]. If Rook already uses a list, the change cannot omit a host, so it passes.
 func (p hostsListed) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
 	change, err := journal.InputOf[journal.RookChange](record.Request)
 	if err != nil {

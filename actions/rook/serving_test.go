@@ -50,7 +50,7 @@ func TestWhatIsServedWithOneCopyNeedsNoneToBeComplete(t *testing.T) {
 		from, to int
 		want     bool
 	}{{1, 2, false}, {2, 3, true}, {3, 4, true}, {3, 2, false}} {
-		if got := slices.Contains(needs(blockPool, number(sizeAt, test.from, test.to)), CopiesServe); got != test.want {
+		if got := slices.Contains(preflightsFor(blockPool, number(sizeAt, test.from, test.to)), CopiesServe); got != test.want {
 			t.Errorf("%d to %d: asked is %t", test.from, test.to, got)
 		}
 		plan, err := Parts{Ceph: mgrPool(test.from, ceph.Option{}).ceph}.planPools(t.Context(), journal.ActionRecord{Request: journal.ActionRequested{Input: numbers(test.from, test.to)}})
@@ -80,7 +80,7 @@ func TestAPoolWithANameOfItsOwnIsJudgedByItself(t *testing.T) {
 		t.Errorf("with a copy too many it says %+v", got)
 	}
 	e.ceph.SetPool("fs-fast", 3)
-	if missing, err := (Parts{Ceph: e.ceph}).uncarried(t.Context(), fs, lower); err != nil || missing == "" {
+	if missing, err := (Parts{Ceph: e.ceph}).poolNotLowered(t.Context(), fs, lower); err != nil || missing == "" {
 		t.Errorf("%v: what Rook has not carried out is %q", err, missing)
 	}
 }

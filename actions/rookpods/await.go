@@ -34,15 +34,15 @@ func (s ensureClass) Do(ctx context.Context, step actions.StepContext) (json.Raw
 	return nil, s.pods.CreatePriorityClass(ctx, input.Class)
 }
 
-// awaiting is a step without effect that waits for another controller. A cancel need not wait for it.
-type awaiting struct{}
+// awaitStep is a step that changes nothing and waits for another controller. A cancel does not wait for it.
+type awaitStep struct{}
 
 // Do implements [actions.Step].
-func (awaiting) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
+func (awaitStep) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // awaitHosts waits until Rook has moved the MDS.
 type awaitHosts struct {
-	awaiting
+	awaitStep
 	pods *rook.Pods
 }
 
@@ -56,7 +56,7 @@ func (s awaitHosts) Prove(ctx context.Context, step actions.StepContext) (action
 	return actions.Proof{Done: lacks == "", Missing: lacks}, nil
 }
 
-// lacksHosts returns that the MDS run on too few hosts, or "".
+// lacksHosts returns a reason if the MDS run on too few hosts, or "".
 func lacksHosts(live journal.RookPodsFacts) string {
 	if len(live.Hosts) >= mdsHosts {
 		return ""
@@ -70,7 +70,7 @@ func lacksHosts(live journal.RookPodsFacts) string {
 
 // awaitRollout waits until the controller has rolled out the pods.
 type awaitRollout struct {
-	awaiting
+	awaitStep
 	pods *rook.Pods
 }
 

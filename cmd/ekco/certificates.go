@@ -39,7 +39,7 @@ func certificatesOf(c cluster) ring.Capability {
 			ofPrimaries := certificatesource.OfPrimaries(onHosts, store.Clock, certificateOptions(c).Off, known)
 			ofKubelets := certificatesource.OfKubelets(kubelets.Store{Nodes: c.kube}, store.Clock, known)
 			triggers := certificatesource.Watching(ofSecrets, store.Refs, func(ref kube.Ref) kube.Source { return c.kube.SecretNamed(ref.Namespace, ref.Name) })
-			return append(slices.Concat(nudge.Over(ofSecrets...), triggers, ofFiles, c.joined.Also(seen.Over(ofPrimaries)...)), ofKubelets)
+			return append(slices.Concat(nudge.Over(ofSecrets...), triggers, ofFiles, c.nodesChanged.Also(seen.Over(ofPrimaries)...)), ofKubelets)
 		},
 	}
 }

@@ -14,7 +14,7 @@ type streamed struct {
 	err   error
 }
 
-// readEvents passes on events as they arrive, and the error that ends the stream.
+// readEvents sends events to a channel as they arrive, and then the error that ends the stream.
 func readEvents(ctx context.Context, backend api.Backend, query journal.Query, events chan<- streamed) {
 	hand := func(next streamed) bool {
 		select {

@@ -16,6 +16,8 @@ type Resident struct {
 	Controller Controller
 	// Claims are the names of the PersistentVolumeClaims that the pod uses.
 	Claims []string
+	// Terminating is set if the pod is being deleted: a controller has replaced it already.
+	Terminating bool
 }
 
 // LocalVolume is a PersistentVolume that exists on one node only. Claim is the "namespace/name" of its claim, or empty
@@ -46,7 +48,7 @@ func (c *Client) Residents(ctx context.Context, node string) ([]Resident, error)
 }
 
 func residentOf(pod *corev1.Pod) Resident {
-	resident := Resident{Namespace: pod.Namespace, Name: pod.Name}
+	resident := Resident{Namespace: pod.Namespace, Name: pod.Name, Terminating: pod.DeletionTimestamp != nil}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		resident.Controller = Controller{Kind: owner.Kind, Name: owner.Name}
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// readyTimeout is how long a check may take; a later answer exceeds the probe's timeout.
+	// readyTimeout limits a check. A later answer would exceed the timeout of the probe.
 	readyTimeout = 900 * time.Millisecond
-	// readyMaxAge is how long an answer is reused. Each check takes time of the loop, and every client can reach the
+	// readyMaxAge is how long an answer is reused. Each check takes time in the loop, and every client can reach the
 	// port.
 	readyMaxAge = 100 * time.Millisecond
 )
@@ -17,7 +17,7 @@ const (
 // sharedHealth makes simultaneous requests share one check.
 type sharedHealth struct {
 	Health
-	// turn is held during a check, and guards the fields.
+	// turn is taken during a check, and guards the fields.
 	turn    chan struct{}
 	asked   time.Time
 	reasons []string
@@ -29,7 +29,7 @@ func newSharedHealth(health Health) *sharedHealth {
 
 // Unready implements [Health]. It always returns within readyTimeout.
 func (s *sharedHealth) Unready(ctx context.Context) []string {
-	// The request's cancellation must not cancel the check: other requests share its answer.
+	// A cancelled request must not cancel the check, because other requests share its answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	select {

@@ -15,11 +15,11 @@ import (
 	"github.com/replicatedhq/ekco/fsm"
 )
 
-// stopTimeout is how long calls in progress may take to end.
+// stopTimeout is how long running calls may take to end.
 const stopTimeout = 3 * time.Second
 
-// Serve serves the backend on a listener from [Listen] until ctx ends, and closes it. Then it cuts streams, and other
-// calls have 3 s to end.
+// Serve serves the backend on a listener from [Listen] until ctx ends, and closes the listener. It then ends all
+// streams, and gives other calls 3 s to end.
 func Serve(ctx context.Context, listener net.Listener, backend Backend, log *slog.Logger) error {
 	s := &server{backend: backend, log: log, host: hostName(), stopping: ctx, timeout: writeTimeout}
 	return s.serve(ctx, listener)
@@ -66,7 +66,7 @@ type server struct {
 	backend Backend
 	log     *slog.Logger
 	host    string
-	// stopping ends when the server stops; streams end with it.
+	// stopping ends when the server stops. It ends the streams.
 	stopping context.Context
 	// timeout is how long a peer may not read.
 	timeout   time.Duration
@@ -84,13 +84,13 @@ func (s *server) routes() http.Handler {
 	}, s))
 	ofRequest := func(r *fsm.Request) *string { return &r.Actor }
 	ofAction := func(r *ActionCommand) *string { return &r.Actor }
-	handle(pathExplain, named(s, ofRequest, s.backend.Explain))
-	handle(pathRequest, named(s, ofRequest, s.backend.Request))
-	handle(pathPause, named(s, func(r *PauseRequest) *string { return &r.Actor }, silent(s.backend.Pause)))
-	handle(pathResume, named(s, func(r *ResumeRequest) *string { return &r.Actor }, silent(s.backend.Resume)))
-	handle(pathRetry, named(s, ofAction, silent(s.backend.Retry)))
-	handle(pathCancel, named(s, ofAction, silent(s.backend.Cancel)))
-	handle(pathAccept, named(s, func(r *AcceptRequest) *string { return &r.Actor }, silent(s.backend.Accept)))
+	handle(pathExplain, withActor(s, ofRequest, s.backend.Explain))
+	handle(pathRequest, withActor(s, ofRequest, s.backend.Request))
+	handle(pathPause, withActor(s, func(r *PauseRequest) *string { return &r.Actor }, withoutResult(s.backend.Pause)))
+	handle(pathResume, withActor(s, func(r *ResumeRequest) *string { return &r.Actor }, withoutResult(s.backend.Resume)))
+	handle(pathRetry, withActor(s, ofAction, withoutResult(s.backend.Retry)))
+	handle(pathCancel, withActor(s, ofAction, withoutResult(s.backend.Cancel)))
+	handle(pathAccept, withActor(s, func(r *AcceptRequest) *string { return &r.Actor }, withoutResult(s.backend.Accept)))
 	handle(pathEvents, s.events)
 	handle(pathExport, s.export)
 	handle(pathImport, s.importEvents)
@@ -101,7 +101,7 @@ func (s *server) routes() http.Handler {
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, _ := r.Context().Value(peerKey{}).(peer)
-		if err := who.admitted(); err != nil {
+		if err := who.requireAllowed(); err != nil {
 			s.log.Warn("refused a call on the socket", "path", r.URL.Path, "uid", who.uid, "pid", who.pid, "error", err)
 			s.fail(w, err)
 			return
@@ -110,16 +110,17 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// named adapts a method whose request has an actor: it sets the peer, and ignores the request's own.
-func named[In, Out any](s *server, actorOf func(*In) *string, do func(context.Context, In) (Out, error)) http.HandlerFunc {
+// withActor adapts a method with an actor in its request. It sets the peer as the actor, and ignores the request's own
+// value.
+func withActor[In, Out any](s *server, actorOf func(*In) *string, do func(context.Context, In) (Out, error)) http.HandlerFunc {
 	return call(func(ctx context.Context, in In, actor string) (Out, error) {
 		*actorOf(&in) = actor
 		return do(ctx, in)
 	}, s)
 }
 
-// silent adapts a method without a result.
-func silent[In any](do func(context.Context, In) error) func(context.Context, In) (nothing, error) {
+// withoutResult adapts a method that has no result.
+func withoutResult[In any](do func(context.Context, In) error) func(context.Context, In) (nothing, error) {
 	return func(ctx context.Context, in In) (nothing, error) { return nothing{}, do(ctx, in) }
 }
 
@@ -155,7 +156,7 @@ func (s *server) decode(w http.ResponseWriter, r *http.Request, into any) error 
 	if err != nil {
 		return fmt.Errorf("read the request: %w: %w", err, ErrInvalid)
 	}
-	// The server continues to read, to notice a closed connection.
+	// The server continues to read, in order to notice a closed connection.
 	if err := control.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("lift the time to read the request: %w", err)
 	}

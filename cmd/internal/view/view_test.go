@@ -467,11 +467,29 @@ func TestAnExplanationShowsStepsFactsAndPreflights(t *testing.T) {
 			{ID: "delete-node", Irreversible: true, Timeout: journal.Duration(time.Minute), Preflights: []string{"NodeStillGone", "StormBrake"}},
 		}},
 		Checks: []api.CheckResult{{Preflight: "NodeStillGone", Verdict: api.VerdictPass}, {Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"}},
-	}, false)
+	}, "ekco purge-node worker-2", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "explanation", out.Bytes())
+}
+
+func TestAnExplanationBeginsWithItsVerdict(t *testing.T) {
+	check := func(v api.Verdict) api.CheckResult { return api.CheckResult{Preflight: "P", Verdict: v, Reason: "r"} }
+	for want, checks := range map[string][]api.CheckResult{
+		"can begin now. To do it: ekco x":                 {check(api.VerdictPass), check(api.VerdictUnasked)},
+		"can begin now, with 1 warning. To do it: ekco x": {check(api.VerdictWarn), check(api.VerdictPass)},
+		"would wait now, because r (P)":                   {check(api.VerdictHold), check(api.VerdictWarn)},
+		"is refused now: r (P)":                           {check(api.VerdictHold), check(api.VerdictRefuse), check(api.VerdictPass)},
+	} {
+		var out bytes.Buffer
+		if err := Explanation(&out, api.Explanation{Checks: checks}, "ekco x", false); err != nil {
+			t.Fatal(err)
+		}
+		if first, _, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, want) {
+			t.Errorf("it says %q, want %q", first, want)
+		}
+	}
 }
 
 func TestAnUnknownFormatIsRefused(t *testing.T) {

@@ -2,6 +2,7 @@ package minio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -214,5 +215,19 @@ func TestWhatIsSetAsideTwiceCountsOnce(t *testing.T) {
 			t.Errorf("on record is %q", aside)
 		}
 		b.ends(r, handedOver)
+	})
+}
+
+// TestMoreThanIsNamedIsNotSetAside: a few of them may be left when the named ones were removed after all.
+func TestMoreThanIsNamedIsNotSetAside(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		v := b.Target.Write(plain, "lost", "text", s3.Attributes{}, time.Now())
+		a := &attempt{migrator: &migrator{}, step: actions.StepContext{Action: recordOf(t, ours, nil)}}
+		err := a.setAside(w.T.Context(), b.both(), replica.Kept{Count: 2, Items: []replica.Item{{Bucket: plain, Version: v}}}, nil)
+		if !errors.As(err, new(*actions.UnfinishedError)) || a.state.Lost.Count != 2 || len(a.state.Aside) != 0 {
+			t.Errorf("%v, lost are %+v, aside %q", err, a.state.Lost, a.state.Aside)
+		}
 	})
 }

@@ -21,10 +21,10 @@ import (
 func TestWhatAnotherTargetHasIsNoCopy(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
-		b.Source.Write(plain, "report", "of standalone MinIO", s3.Attributes{}, time.Now().Add(-time.Hour))
+		b.Source.Write(plain, "report", "of standalone MinIO", s3.Attributes{}, time.Now().Add(-2*time.Hour))
 		b.EmptyTarget()
 		b.Target.AddBucket(plain, nil)
-		b.Target.Write(plain, "report", "of ha-minio alone", s3.Attributes{}, time.Now().Add(-2*time.Hour))
+		b.Target.Write(plain, "report", "of ha-minio alone", s3.Attributes{}, time.Now().Add(-time.Hour))
 		b.asksWith(journal.MinioMigrate{Ours: time.Now(), Source: "store-1", Target: "target-1"})
 		r := b.start()
 		b.Pass(time.Minute)

@@ -97,8 +97,8 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 		return journal.MinioFound{}, err
 	}
 	since := plan.Ours
-	if plan.Source != both.id || since.After(time.Now()) {
-		since = time.Time{} // EKCO copied another store, of which this may be the last copy; or its clock was wrong
+	if plan.Source != both.id || plan.Target != both.targetID || since.After(time.Now()) {
+		since = time.Time{} // EKCO copied another store, of which this may be the last copy, or to another one; or its clock was wrong
 	}
 	found, err := onlyIn(ctx, both.target, both.source, since, replica.Foreign)
 	if err == nil && since.IsZero() { // it may have served

@@ -197,32 +197,26 @@ func (s compare) look(ctx context.Context, step actions.StepContext) (journal.Mi
 		return journal.MinioCompared{}, err
 	}
 	both, err := s.cutOff(ctx, step, &left)
+	var found journal.MinioCompared
+	if err == nil {
+		defer both.close()
+		found, err = both.missingSince(ctx, "", replica.Alone)
+	}
+	if err == nil {
+		err = both.mustBe(ctx, left.Store, left.Target) // the comparison may have taken hours
+	}
 	if isUnknown(err) {
-		found := unknown(err, left.Store)
-		found.Version, found.Target = version, left.Target
-		return found, nil
+		found, err = unknown(err, left.Store), nil
 	}
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	defer both.close()
-	all, err := replica.Survey(ctx, both.source)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	fingerprint, err := both.fingerprint(ctx, all.Fingerprint)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	found, err := both.missing(ctx, replica.Alone)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
+	found.Version, found.Target = version, left.Target
 	then, err := s.serves(ctx)
 	if err == nil && then != version {
 		err = &actions.UnfinishedError{Left: "Service minio was changed during the comparison", Waits: true}
 	}
-	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: fingerprint, Target: both.targetID}, err
+	return found, err
 }
 
 // missing returns what standalone MinIO has and the highly available one does not, or has differently.
@@ -341,13 +335,11 @@ func (s compare) cutOff(ctx context.Context, step actions.StepContext, left *jou
 	if err == nil {
 		both, err = s.openPod(ctx, pod, step.Action)
 	}
-	if err == nil && both.id != left.Store {
-		both.close()
-		err = otherSourceError{pod.Name, both.id, left.Store}
+	if err != nil {
+		return both, err
 	}
-	if err == nil && both.targetID != left.Target {
+	if err = both.mustBe(ctx, left.Store, left.Target); err != nil {
 		both.close()
-		err = otherTargetError{both.targetID, left.Target}
 	}
 	return both, err
 }

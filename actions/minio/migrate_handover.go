@@ -208,7 +208,7 @@ func (m *migrator) late(ctx context.Context, record journal.ActionRecord) (journ
 	var left journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		left, err = both.missingSince(ctx, was)
+		left, err = both.missingSince(ctx, was, replica.Written)
 	}
 	if err == nil {
 		err = both.identify(ctx, record) // the check may have taken hours
@@ -221,13 +221,13 @@ func (m *migrator) late(ctx context.Context, record journal.ActionRecord) (journ
 }
 
 // missingSince is missing, if standalone MinIO has another fingerprint than before.
-func (s sides) missingSince(ctx context.Context, was string) (left journal.MinioCompared, err error) {
+func (s sides) missingSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
 		return left, err
 	}
 	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && left.Fingerprint != was {
-		left.MinioFound, err = s.missing(ctx, replica.Written)
+		left.MinioFound, err = s.missing(ctx, objects)
 	}
 	left.Store = s.id
 	return left, err

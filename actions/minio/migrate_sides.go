@@ -104,6 +104,11 @@ func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error
 	if err != nil {
 		return err
 	}
+	return s.mustBe(ctx, source, target)
+}
+
+// mustBe asks both for their ids, which must be these unless these are empty.
+func (s *sides) mustBe(ctx context.Context, source, target string) (err error) {
 	if s.id, err = idOf(ctx, "standalone MinIO", s.source); err != nil {
 		return err
 	}

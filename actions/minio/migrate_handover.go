@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -229,7 +230,7 @@ func (s sides) missingSince(ctx context.Context, was string, objects objectsOnly
 	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && left.Fingerprint != was {
 		left.MinioFound, err = s.missing(ctx, objects)
 	}
-	left.Store = s.id
+	left.Store, left.Target = s.id, s.targetID
 	return left, err
 }
 
@@ -278,16 +279,18 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	if hasLateLook(step.Action) && !late.Done {
 		return leftAlone("the claim minio-pv-claim is kept: another Kubernetes client deleted Deployment minio before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
 	}
-	return s.needed(ctx, step.Action)
+	return s.needed(ctx, step.Action, late.Target)
 }
 
 // needed keeps the claim if the highly available MinIO is gone, or has other volumes: the claim may have the last copy.
-func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionRecord) (actions.Proof, error) {
+// compared is the id of its store at the last check, for records of EKCOs that did not record it before.
+func (s deleteSingleClaim) needed(ctx context.Context, record journal.ActionRecord, compared string) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if verdict := judge(record, live, err); verdict.Kind == actions.VerdictAbandon {
 		return leftAlone("the claim minio-pv-claim is kept: " + verdict.Reason)
 	}
 	_, was, known := storesOf(record)
+	was = cmp.Or(was, compared)
 	if err = errors.Join(err, known); err != nil || was == "" {
 		return actions.Proof{Missing: claimExists}, err
 	}

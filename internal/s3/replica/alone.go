@@ -27,8 +27,11 @@ func Written(ctx context.Context, one, other s3.Source, since time.Time) (Names,
 // corrects that. A version with more attributes than the one of the source is not a copy.
 func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {
 	return namesMissing(ctx, target, source, since, func(p *pair, v s3.Version) (bool, error) {
-		if p.has(v) || !copyIn(p.target, v) {
-			return p.has(v), nil
+		if p.has(v) {
+			return true, nil
+		}
+		if is, err := copyIn(ctx, target, source, p.bucket, p.target, v); err != nil || !is {
+			return false, err
 		}
 		i := slices.IndexFunc(p.target, func(of s3.Version) bool { return of.ID == v.ID && of.ETag == v.ETag && of.Size == v.Size })
 		if i < 0 {
@@ -96,18 +99,33 @@ func (p *pair) has(v s3.Version) bool {
 	})
 }
 
-// copyIn reports whether v, a version without its own id, is a copy of one of those. A copy without
-// versions is of the newest version, whatever its id: then it must not have more attributes. If it
-// is empty it must have the same ones, because all empty objects have the same content.
-func copyIn(those []s3.Version, v s3.Version) bool {
+// copyIn reports whether v, a version on one store without its own id, is a copy of one of those on
+// the other. A copy without versions is of the newest version, whatever its id: then it must not
+// have more attributes. If it is empty it must have the same ones, because all empty objects have
+// the same content.
+func copyIn(ctx context.Context, one, other s3.Source, bucket string, those []s3.Version, v s3.Version) (bool, error) {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
-		return false
+		return false, nil
 	}
-	return slices.ContainsFunc(those, func(of s3.Version) bool {
-		known := of.Attributes != nil && v.Attributes != nil
-		same := of.ID == v.ID || known && (equal(of.Attributes, v.Attributes) || v.Size > 0 && within(v.Attributes, of.Attributes))
-		return of.Size == v.Size && of.ETag == v.ETag && same
-	})
+	for _, of := range those {
+		if of.DeleteMarker || of.Size != v.Size || of.ETag != v.ETag {
+			continue
+		}
+		if of.ID == v.ID {
+			return true, nil
+		}
+		err := errors.Join(describe(ctx, one, bucket, &v), describe(ctx, other, bucket, &of))
+		if errors.Is(err, s3.ErrGone) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if equal(of.Attributes, v.Attributes) || v.Size > 0 && within(v.Attributes, of.Attributes) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // within reports whether those have all attributes that clients gave the others.

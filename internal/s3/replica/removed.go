@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -38,9 +40,13 @@ func (i Item) String() string {
 
 // keeps reports whether a version stays although the source does not have it. A copy of what the
 // source has may go, and so may a delete marker that hides nothing: lifecycle rules remove those.
-func (r Removed) keeps(p *pair, v s3.Version) bool {
+func (r Removed) keeps(ctx context.Context, source, target s3.Source, p *pair, v s3.Version) (bool, error) {
 	hides := len(p.source) > 0 || slices.ContainsFunc(p.target, func(v s3.Version) bool { return !v.DeleteMarker })
-	return r != nil && hides && !copyIn(p.source, v) && !r(p.bucket, v)
+	if r == nil || !hides || r(p.bucket, v) {
+		return false, nil
+	}
+	is, err := copyIn(ctx, target, source, p.bucket, p.source, v)
+	return !is, err
 }
 
 // older reports whether a change replaces newer content by older content, which no client does.
@@ -51,20 +57,15 @@ func (c *change) older() bool {
 }
 
 // keep drops the deletions and replacements that must not happen, and returns the versions that therefore stay.
-func (d *differences) keep(p *pair, known Removed) (kept []Item) {
-	d.surplus = slices.DeleteFunc(d.surplus, func(v s3.Version) bool {
-		keeps := known.keeps(p, v)
-		if keeps {
+func (d *differences) keep(ctx context.Context, source, target s3.Source, p *pair, known Removed) (kept []Item, err error) {
+	keeps := func(v s3.Version) bool {
+		is, failed := known.keeps(ctx, source, target, p, v)
+		if err = errors.Join(err, failed); is {
 			kept = append(kept, Item{p.bucket, v})
 		}
-		return keeps
-	})
-	d.changes = slices.DeleteFunc(d.changes, func(c change) bool {
-		keeps := c.older() && known.keeps(p, *c.old)
-		if keeps {
-			kept = append(kept, Item{p.bucket, *c.old})
-		}
-		return keeps
-	})
-	return kept
+		return is
+	}
+	d.surplus = slices.DeleteFunc(d.surplus, keeps)
+	d.changes = slices.DeleteFunc(d.changes, func(c change) bool { return c.older() && keeps(*c.old) })
+	return kept, err
 }

@@ -221,13 +221,13 @@ func (m *migrator) late(ctx context.Context, record journal.ActionRecord) (journ
 	return left, err
 }
 
-// missingSince is missing, if standalone MinIO has another fingerprint than before.
+// missingSince is missing, unless standalone MinIO has the same fingerprint as before.
 func (s sides) missingSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
 		return left, err
 	}
-	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && left.Fingerprint != was {
+	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && (was == "" || left.Fingerprint != was) {
 		left.MinioFound, err = s.missing(ctx, objects)
 	}
 	left.Store, left.Target = s.id, s.targetID

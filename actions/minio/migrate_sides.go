@@ -154,10 +154,11 @@ func storesOf(record journal.ActionRecord) (source, target string, err error) {
 	return cmp.Or(compared.Store, plan.Source), cmp.Or(compared.Target, plan.Target), err
 }
 
-// fingerprint returns that of all objects of standalone MinIO, with that of its users, groups and policies.
+// fingerprint returns that of all objects of standalone MinIO, with that of its users, groups and policies; "" if its
+// lists lack attributes.
 func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (string, error) {
 	all, err := s.source.ExportIAM(ctx)
-	if err != nil {
+	if err != nil || objects.String() == "" {
 		return "", err
 	}
 	return objects.String() + "-" + listKey(all.Beyond(&s3.IAM{})), nil

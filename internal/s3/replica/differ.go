@@ -45,23 +45,33 @@ type Difference struct {
 // Fingerprint is a digest of everything that a store lists: buckets, and versions with their listed
 // attributes. Stores that list the same have the same one. It is not safe against a client that
 // searches for versions with a given fingerprint.
-type Fingerprint State
+type Fingerprint struct {
+	sum State
+	// incomplete is set if a version is listed without its attributes, which may then change unnoticed.
+	incomplete bool
+}
 
-// String returns hexadecimal digits.
-func (f Fingerprint) String() string { return fmt.Sprintf("%x", f[:]) }
+// String returns hexadecimal digits, or "" if the fingerprint does not have everything.
+func (f Fingerprint) String() string {
+	if f.incomplete {
+		return ""
+	}
+	return fmt.Sprintf("%x", f.sum[:])
+}
 
 // with adds another fingerprint. The order does not matter.
 func (f *Fingerprint) with(other Fingerprint) {
-	for i := range f {
-		f[i] ^= other[i]
+	for i := range f.sum {
+		f.sum[i] ^= other.sum[i]
 	}
+	f.incomplete = f.incomplete || other.incomplete
 }
 
 // listedAs returns the fingerprint of one version, or without a key of an empty bucket.
 func listedAs(bucket string, v s3.Version) Fingerprint {
 	state := fingerprint(v)
 	sum := sha256.Sum256(slices.Concat([]byte(bucket), []byte{0}, []byte(v.Key), []byte{0}, state[:])) // no name has a NUL
-	return Fingerprint(sum[:len(Fingerprint{})])
+	return Fingerprint{State(sum[:len(State{})]), v.Key != "" && !v.DeleteMarker && v.Attributes == nil}
 }
 
 func differenceOf(bucket string, v s3.Version, aspects []Aspect) Difference {

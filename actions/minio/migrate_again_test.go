@@ -35,23 +35,6 @@ func TestWhatAnotherTargetHasIsNoCopy(t *testing.T) {
 	})
 }
 
-// TestAnOverwriteWithAnEarlierTimeIsFoundLast: the clock of standalone MinIO was put back after the switch.
-func TestAnOverwriteWithAnEarlierTimeIsFoundLast(t *testing.T) {
-	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.Source.Write(plain, "report", "first", s3.Attributes{}, time.Now())
-		b.asks()
-		r := b.start()
-		b.comes("done cut-over")
-		b.Source.Write(plain, "report", "acknowledged", s3.Attributes{}, time.Now().Add(-2*time.Hour))
-		b.Pass(DefaultKeepSource + 5*time.Minute)
-		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
-			t.Errorf("it says %s; %s", b.LastLine(), got)
-		}
-		r.Halt()
-	})
-}
-
 // TestTheClaimIsKeptByAnOlderRecordToo: an EKCO that did not record the id of ha-minio's store prepared the migration.
 func TestTheClaimIsKeptByAnOlderRecordToo(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {

@@ -293,10 +293,6 @@ func TestACheckThatEndsWithAHoldProvesNothingLater(t *testing.T) {
 				b.ReconcileSingle()
 				b.Remove(other)
 				b.Retry(r)
-				if isBelow {
-					b.held(journal.StepLookBelowAgainMinio, MinioNothingNested, "does not serve")
-					b.force(r)
-				}
 				r.End()
 				if got := b.outcome(); !strings.Contains(got, claimKept) {
 					t.Errorf("it ends with %s; %s", b.LastLine(), got)
@@ -304,6 +300,41 @@ func TestACheckThatEndsWithAHoldProvesNothingLater(t *testing.T) {
 			})
 		})
 	}
+}
+
+// deleting is a cluster in which another client deletes Deployment minio before it is read the second time.
+type deleting struct {
+	minio.API
+	reads int
+	first func()
+}
+
+func (d *deleting) Single(ctx context.Context) (minio.Single, error) {
+	if d.reads++; d.reads == 2 {
+		d.first()
+	}
+	return d.API.Single(ctx)
+}
+
+// TestADeletionBeforeTheLastSearchProvesNothing: there is no pod left that could search the drive.
+func TestADeletionBeforeTheLastSearchProvesNothing(t *testing.T) {
+	actionstest.InBubble(t, func(w *actionstest.World) {
+		b := grown(w)
+		b.copied()
+		b.Point(toHA)
+		m := &migrator{Migration: b.migration, api: &deleting{API: b.Client(b.Objects), first: func() {
+			b.Remove(minio.DeploymentRef(miniosim.Namespace))
+			b.ReconcileSingle()
+		}}}
+		m.Stores = miniosim.Network{Both: b.Both}
+		plan := ours
+		plan.Deployment = b.deployment()
+		record := recordOf(t, plan, map[string]any{journal.StepPrepareMinio: journal.MinioPrepared{Source: "store-1", Target: "target-1", Done: true}})
+		step := actions.StepContext{Action: record, Planned: journal.PlannedStep{ID: journal.StepDeleteMinioDeployment}}
+		if outputs, err := (deleteDeployment{m}).looked(w.T.Context(), step); err != nil || string(outputs) != "{}" {
+			t.Errorf("it is on record as %s, %v", outputs, err)
+		}
+	})
 }
 
 // TestWhatALifecycleRemovesAfterTheSwitchIsNotMissed: ha-minio has it, too, or its lifecycle removed it.

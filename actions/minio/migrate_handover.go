@@ -163,6 +163,9 @@ func (s deleteDeployment) looked(ctx context.Context, step actions.StepContext) 
 	if err := s.below(ctx, step); err != nil {
 		return nil, err
 	}
+	if gone, err := s.Prove(ctx, step); err != nil || gone.Done {
+		return gone.Outputs, err // another client deleted it, so its drive may not have been searched
+	}
 	if err := step.NoteAhead(ctx, left); err != nil {
 		return nil, err // an EKCO on another node must know that this one deletes it
 	}

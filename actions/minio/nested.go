@@ -125,7 +125,7 @@ func looksBelow(record journal.ActionRecord, step string) bool {
 }
 
 // sourceDrive is the drive of standalone MinIO. Nothing is checked if its claim is kept: after a switch without it, and
-// if there is another Deployment, which uses the claim.
+// if another client deleted its Deployment.
 func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord) ([]string, error) {
 	plan, err := planOf(record)
 	if err != nil {
@@ -136,7 +136,7 @@ func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord)
 		return nil, err
 	}
 	single, err := m.api.Single(ctx)
-	if err != nil || single.Deployment != "" && single.Deployment != plan.Deployment {
+	if err != nil || single.Deployment != plan.Deployment {
 		return nil, err
 	}
 	pod, serves := single.Serving()

@@ -41,11 +41,11 @@ type MinioMigrate struct {
 	// it, no client has changed the Service.
 	Version string `json:"version,omitempty"`
 	// Fingerprint is the fingerprint of all data that the standalone MinIO had at the switch. Target is the id of the
-	// highly available MinIO's store, which had the same data.
+	// highly available MinIO's store, to which EKCO copied; empty if unknown.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Target      string `json:"target,omitempty"`
 	// Ours is when EKCO last copied data to the highly available MinIO, if that has not served clients since. All older
-	// data on the highly available MinIO is a copy. Zero if EKCO did not copy.
+	// data in Target is a copy. Zero if EKCO did not copy.
 	Ours time.Time `json:"ours,omitzero"`
 	// Source is the id of the store that EKCO copied from. If the standalone MinIO has another store now, for example
 	// on a new volume, the copied data is not a copy of that store.

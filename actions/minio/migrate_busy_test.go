@@ -136,7 +136,7 @@ func TestWhoSwitchesItOffAndOnAgainGoesOn(t *testing.T) {
 						t.Fatalf("the Service leads to %q: %s", b.ServiceLeads(), b.LastLine())
 					}
 					if !known.Switched {
-						known = journal.MinioMigrate{Ours: time.Now(), Source: "store-1"}
+						known = journal.MinioMigrate{Ours: time.Now(), Source: "store-1", Target: "target-1"}
 					}
 					b.Pass(5 * time.Minute)
 					b.anew()

@@ -198,32 +198,26 @@ func (s compareStores) compareOnce(ctx context.Context, step actions.StepContext
 		return journal.MinioCompared{}, err
 	}
 	both, err := s.cutOff(ctx, step, &left)
+	var found journal.MinioCompared
+	if err == nil {
+		defer both.close()
+		found, err = both.missingSince(ctx, "", replica.Alone)
+	}
+	if err == nil {
+		err = both.mustBe(ctx, left.Store, left.Target) // the comparison may have taken hours
+	}
 	if isUnknown(err) {
-		found := unknownResult(err, left.Store)
-		found.Version, found.Target = version, left.Target
-		return found, nil
+		found, err = unknownResult(err, left.Store), nil
 	}
 	if err != nil {
 		return journal.MinioCompared{}, err
 	}
-	defer both.close()
-	all, err := replica.Survey(ctx, both.source)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	fingerprint, err := both.fingerprint(ctx, all.Fingerprint)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
-	found, err := both.missing(ctx, replica.Alone)
-	if err != nil {
-		return journal.MinioCompared{}, err
-	}
+	found.Version, found.Target = version, left.Target
 	then, err := s.serves(ctx)
 	if err == nil && then != version {
 		err = &actions.UnfinishedError{Left: "Service minio was changed during the comparison", Waits: true}
 	}
-	return journal.MinioCompared{MinioFound: found, Version: version, Fingerprint: fingerprint, Target: both.targetID}, err
+	return found, err
 }
 
 // missing returns the data of standalone MinIO that the highly available MinIO lacks or has in another form.
@@ -344,13 +338,11 @@ func (s compareStores) cutOff(ctx context.Context, step actions.StepContext, lef
 	if err == nil {
 		both, err = s.openPod(ctx, pod, step.Action)
 	}
-	if err == nil && both.id != left.Store {
-		both.close()
-		err = otherSourceError{pod.Name, both.id, left.Store}
+	if err != nil {
+		return both, err
 	}
-	if err == nil && both.targetID != left.Target {
+	if err = both.mustBe(ctx, left.Store, left.Target); err != nil {
 		both.close()
-		err = otherTargetError{both.targetID, left.Target}
 	}
 	return both, err
 }

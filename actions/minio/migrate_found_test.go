@@ -492,7 +492,7 @@ func TestWhatAnEarlierMigrationLeftIsEKCOs(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Source.DeleteVersion(kept, "document-0", versionOf(t, b, kept, "document-0"))
-		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-time.Minute), Source: "store-1"})
+		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-time.Minute), Source: "store-1", Target: "target-1"})
 		b.ends(b.start(), handedOver)
 	})
 }
@@ -503,7 +503,7 @@ func TestATimeThatIsStillToComeSaysNothing(t *testing.T) {
 		b := grown(w)
 		b.copied()
 		b.Target.Write(plain, "theirs", "text", s3.Attributes{}, time.Now())
-		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(3 * time.Hour), Source: "store-1"})
+		b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(3 * time.Hour), Source: "store-1", Target: "target-1"})
 		r := b.start()
 		b.held(journal.StepPrepareMinio, MinioNothingForeign, "object plain/theirs")
 		r.Halt()
@@ -664,7 +664,7 @@ func TestWhatWasCopiedFromAnotherStoreIsNotRemovedUnasked(t *testing.T) {
 				b.KillSingle()
 				b.Pass(time.Minute)
 				before := b.Target.Dump()
-				b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-30 * time.Minute), Source: source})
+				b.asksWith(journal.MinioMigrate{Ours: time.Now().Add(-30 * time.Minute), Source: source, Target: "target-1"})
 				r := b.start()
 				b.held(journal.StepPrepareMinio, MinioNothingForeign, "bucket kept")
 				if got := b.Target.Dump(); got != before {

@@ -1,6 +1,7 @@
 package minio
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,6 +164,9 @@ func (s deleteDeployment) checkBeforeDeletion(ctx context.Context, step actions.
 	if err := s.requireNothingNested(ctx, step); err != nil {
 		return nil, err
 	}
+	if gone, err := s.Prove(ctx, step); err != nil || gone.Done {
+		return gone.Outputs, err // another client deleted it, so its drive may not have been searched
+	}
 	if err := step.NoteAhead(ctx, left); err != nil {
 		return nil, err // an EKCO on another node must know that this EKCO deletes it
 	}
@@ -209,7 +213,7 @@ func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRec
 	var left journal.MinioCompared
 	if err == nil {
 		defer both.close()
-		left, err = both.missingSince(ctx, was)
+		left, err = both.missingSince(ctx, was, replica.Written)
 	}
 	if err == nil {
 		err = both.identify(ctx, record) // the check may have taken hours
@@ -222,15 +226,15 @@ func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRec
 }
 
 // missingSince is missing, but only if the fingerprint of standalone MinIO differs from was.
-func (s sides) missingSince(ctx context.Context, was string) (left journal.MinioCompared, err error) {
+func (s sides) missingSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
 		return left, err
 	}
-	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && left.Fingerprint != was {
-		left.MinioFound, err = s.missing(ctx, replica.Written)
+	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && (was == "" || left.Fingerprint != was) {
+		left.MinioFound, err = s.missing(ctx, objects)
 	}
-	left.Store = s.id
+	left.Store, left.Target = s.id, s.targetID
 	return left, err
 }
 
@@ -280,17 +284,18 @@ func (s deleteSingleClaim) Prove(ctx context.Context, step actions.StepContext) 
 	if hasLateCheck(step.Action) && !late.Done {
 		return skippedProof("the claim minio-pv-claim is kept: another Kubernetes client deleted Deployment minio before EKCO had verified that ha-minio has all its data; delete the claim when you are sure that no data is missing")
 	}
-	return s.keepIfNeeded(ctx, step.Action)
+	return s.keepIfNeeded(ctx, step.Action, late.Target)
 }
 
 // keepIfNeeded keeps the claim if the highly available MinIO is gone or has other volumes: the claim may have the last
-// copy of the data.
-func (s deleteSingleClaim) keepIfNeeded(ctx context.Context, record journal.ActionRecord) (actions.Proof, error) {
+// copy of the data. compared is the id of its store at the last check, for records of versions that did not store it.
+func (s deleteSingleClaim) keepIfNeeded(ctx context.Context, record journal.ActionRecord, compared string) (actions.Proof, error) {
 	live, err := s.api.Read(ctx)
 	if verdict := judgeStatefulSet(record, live, err); verdict.Kind == actions.VerdictAbandon {
 		return skippedProof("the claim minio-pv-claim is kept: " + verdict.Reason)
 	}
 	_, was, known := storesOf(record)
+	was = cmp.Or(was, compared)
 	if err = errors.Join(err, known); err != nil || was == "" {
 		return actions.Proof{Missing: claimExists}, err
 	}

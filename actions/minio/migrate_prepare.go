@@ -97,8 +97,9 @@ func (s prepare) foreign(ctx context.Context, both sides, step actions.StepConte
 		return journal.MinioFound{}, err
 	}
 	since := plan.Ours
-	if plan.Source != both.id || since.After(time.Now()) {
-		since = time.Time{} // EKCO copied another store, and this may be its last copy; or EKCO's clock was wrong
+	if plan.Source != both.id || plan.Target != both.targetID || since.After(time.Now()) {
+		// EKCO copied another store, of which this may be the last copy; or copied to another store; or its clock was wrong.
+		since = time.Time{}
 	}
 	found, err := onlyIn(ctx, both.target, both.source, since, replica.Foreign)
 	if err == nil && since.IsZero() { // the target may have served clients

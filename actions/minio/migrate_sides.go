@@ -105,6 +105,11 @@ func (s *sides) identify(ctx context.Context, record journal.ActionRecord) error
 	if err != nil {
 		return err
 	}
+	return s.mustBe(ctx, source, target)
+}
+
+// mustBe asks both for their ids, which must be these unless these are empty.
+func (s *sides) mustBe(ctx context.Context, source, target string) (err error) {
 	if s.id, err = idOf(ctx, "standalone MinIO", s.source); err != nil {
 		return err
 	}
@@ -151,10 +156,10 @@ func storesOf(record journal.ActionRecord) (source, target string, err error) {
 }
 
 // fingerprint combines the fingerprint of all objects of standalone MinIO with the fingerprint of its users, groups and
-// policies.
+// policies. It returns "" if standalone MinIO lists versions without their attributes.
 func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (string, error) {
 	all, err := s.source.ExportIAM(ctx)
-	if err != nil {
+	if err != nil || objects.String() == "" {
 		return "", err
 	}
 	return objects.String() + "-" + listKey(all.Beyond(&s3.IAM{})), nil

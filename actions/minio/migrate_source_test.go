@@ -420,7 +420,7 @@ func TestSettingsThatAnEarlierMigrationLeftDoNotActOnCopies(t *testing.T) {
 	actionstest.InBubble(t, func(w *actionstest.World) {
 		b := grown(w)
 		b.Target.AddBucket(kept, s3.Settings{s3.Versioning: s3.VersioningEnabled, s3.Lifecycle: "<expire all/>", s3.Quota: "1"})
-		b.asksWith(journal.MinioMigrate{Ours: time.Now(), Source: "store-1"})
+		b.asksWith(journal.MinioMigrate{Ours: time.Now(), Source: "store-1", Target: "target-1"})
 		r := b.start()
 		b.comes("started copy")
 		if settings, err := b.Target.Settings(w.T.Context(), kept); err != nil || settings[s3.Lifecycle]+settings[s3.Quota] != "" {

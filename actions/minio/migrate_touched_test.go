@@ -288,7 +288,7 @@ func TestWhatClientsWroteToTheHighlyAvailableOneMeanwhileIsNotRemoved(t *testing
 				b.asks()
 				r := b.start()
 				b.held(journal.StepCutOverMinio, test.preflight, "")
-				known := journal.MinioMigrate{Ours: b.Record().Steps[journal.StepCatchUpMinio].DoneAt, Source: "store-1"}
+				known := journal.MinioMigrate{Ours: b.Record().Steps[journal.StepCatchUpMinio].DoneAt, Source: "store-1", Target: "target-1"}
 				r.Halt()
 				r = b.start() // nobody touched it: it goes on
 				b.Pass(time.Minute)

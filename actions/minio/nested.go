@@ -126,7 +126,7 @@ func hasNestedCheck(record journal.ActionRecord, step string) bool {
 }
 
 // sourceDrive returns the pod of standalone MinIO whose drive must be searched. It returns no pod if EKCO keeps the
-// claim anyway: after a switch without the last writes, or if another Deployment uses the claim.
+// claim anyway: after a switch without the last writes, or if another client deleted or replaced its Deployment.
 func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord) ([]string, error) {
 	plan, err := planOf(record)
 	if err != nil {
@@ -137,7 +137,7 @@ func (m *migrator) sourceDrive(ctx context.Context, record journal.ActionRecord)
 		return nil, err
 	}
 	single, err := m.api.Single(ctx)
-	if err != nil || single.Deployment != "" && single.Deployment != plan.Deployment {
+	if err != nil || single.Deployment != plan.Deployment {
 		return nil, err
 	}
 	pod, serves := single.Serving()

@@ -90,13 +90,16 @@ func (m *MinIO) updateSwitched(seq uint64) {
 
 // clearSwitched clears the fields which say that EKCO switched the Service.
 func (m *MinIO) clearSwitched() {
-	m.Switched, m.Unread, m.From, m.Version, m.Fingerprint, m.Target = false, false, "", "", "", ""
+	m.Switched, m.Unread, m.From, m.Version, m.Fingerprint = false, false, "", "", ""
+	if m.Ours.IsZero() {
+		m.Target = "" // otherwise it is that of the copies
+	}
 }
 
 // clearOurs clears the fields which say that the highly available MinIO has only copies.
 func (m *MinIO) clearOurs() {
 	if !m.Ours.IsZero() {
-		m.Ours, m.Source = time.Time{}, ""
+		m.Ours, m.Source, m.Target = time.Time{}, "", ""
 	}
 }
 
@@ -134,11 +137,11 @@ func deploymentOf(rec *journal.ActionRecord) string {
 	return plan.Deployment
 }
 
-// storeCopied stores until when all data on the highly available MinIO is a copy, and of which store. This also holds
-// if it had other data before, because a person must have overridden a hold that lists that data.
+// storeCopied stores until when all data on the highly available MinIO is a copy, and the ids of both stores. This also
+// holds if it had other data before, because a person must have overridden a hold that lists that data.
 func (m *MinIO) storeCopied(rec *journal.ActionRecord, by endedAction) {
-	if source := preparedOf(rec).Source; source != "" {
-		m.Ours, m.Source, m.Past.Copied = lastCopiedAt(rec), source, by
+	if prepared := preparedOf(rec); prepared.Source != "" {
+		m.Ours, m.Source, m.Target, m.Past.Copied = lastCopiedAt(rec), prepared.Source, prepared.Target, by
 	}
 }
 

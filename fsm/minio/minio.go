@@ -59,8 +59,9 @@ type MinIO struct {
 	// Ours is when EKCO last copied data to the highly available MinIO, if that has not served clients since. All older
 	// data there is a copy. Zero if EKCO did not copy.
 	Ours time.Time `json:"ours,omitzero"`
-	// Source is the id of the store from which EKCO copied.
+	// Source is the id of the store from which EKCO copied, Target that of the highly available MinIO's store.
 	Source string `json:"source,omitempty"`
+	Target string `json:"target,omitempty"`
 	// Switched is set while the Service selects the highly available MinIO because EKCO switched it. Unread is set if
 	// EKCO switched without reading the last changes of standalone MinIO.
 	Switched bool `json:"switched,omitempty"`
@@ -69,10 +70,8 @@ type MinIO struct {
 	From string `json:"from,omitempty"`
 	// Version is the resource version of the Service after EKCO's switch.
 	Version string `json:"version,omitempty"`
-	// Fingerprint is the fingerprint of all data of standalone MinIO at the switch. Target is the id of the highly
-	// available MinIO's store.
+	// Fingerprint is the fingerprint of all data of standalone MinIO at the switch.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	Target      string `json:"target,omitempty"`
 	// Taken is the UID of the Deployment from which EKCO switched the Service to the highly available MinIO. It is set
 	// only while the Service has selected no other pods since, so that the highly available MinIO has the newest data.
 	Taken string `json:"taken,omitempty"`
@@ -85,7 +84,7 @@ type MinIO struct {
 // past are the events that a replay needs to build the same state, in addition to the last facts and the last action of
 // each kind.
 type past struct {
-	// Copied is the migration that set Ours and Source. Switched is the migration that set Taken and the fields about
+	// Copied is the migration that set Ours, Source and Target. Switched is the migration that set Taken and the fields about
 	// the switch.
 	Copied   endedAction `json:"copied,omitzero"`
 	Switched endedAction `json:"switched,omitzero"`

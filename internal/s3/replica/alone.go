@@ -27,8 +27,11 @@ func Written(ctx context.Context, one, other s3.Source, since time.Time) (Names,
 // attributes than the source's version is not a copy.
 func Foreign(ctx context.Context, target, source s3.Source, since time.Time) (Names, error) {
 	return namesMissing(ctx, target, source, since, func(p *pair, v s3.Version) (bool, error) {
-		if p.has(v) || !isCopyOf(p.target, v) {
-			return p.has(v), nil
+		if p.has(v) {
+			return true, nil
+		}
+		if is, err := isCopyOf(ctx, target, source, p.bucket, p.target, v); err != nil || !is {
+			return false, err
 		}
 		i := slices.IndexFunc(p.target, func(of s3.Version) bool { return of.ID == v.ID && of.ETag == v.ETag && of.Size == v.Size })
 		if i < 0 {
@@ -96,18 +99,32 @@ func (p *pair) has(v s3.Version) bool {
 	})
 }
 
-// isCopyOf reports whether v is a copy of one of the originals, made without version ids. A copy has the content of
-// its original. If the original has its own id, the copy must not have more attributes, and an empty copy must have
-// the same attributes, because all empty objects have the same content.
-func isCopyOf(originals []s3.Version, v s3.Version) bool {
+// isCopyOf reports whether v, a version on store one, is a copy of one of the originals on store other, made without
+// version ids. A copy has the content of its original. If the original has its own id, the copy must not have more
+// attributes, and an empty copy must have the same attributes, because all empty objects have the same content.
+func isCopyOf(ctx context.Context, one, other s3.Source, bucket string, originals []s3.Version, v s3.Version) (bool, error) {
 	if v.ID != s3.NullVersion || v.DeleteMarker {
-		return false
+		return false, nil
 	}
-	return slices.ContainsFunc(originals, func(of s3.Version) bool {
-		known := of.Attributes != nil && v.Attributes != nil
-		same := of.ID == v.ID || known && (equalAttributes(of.Attributes, v.Attributes) || v.Size > 0 && isSubset(v.Attributes, of.Attributes))
-		return of.Size == v.Size && of.ETag == v.ETag && same
-	})
+	for _, of := range originals {
+		if of.DeleteMarker || of.Size != v.Size || of.ETag != v.ETag {
+			continue
+		}
+		if of.ID == v.ID {
+			return true, nil
+		}
+		err := errors.Join(loadAttributes(ctx, one, bucket, &v), loadAttributes(ctx, other, bucket, &of))
+		if errors.Is(err, s3.ErrGone) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if equalAttributes(of.Attributes, v.Attributes) || v.Size > 0 && isSubset(v.Attributes, of.Attributes) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // isSubset reports whether all has each attribute of some that a client can set.

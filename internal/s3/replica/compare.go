@@ -182,7 +182,9 @@ func (c *comparison) comparePair(ctx context.Context, p pair) error {
 	if err != nil {
 		return err
 	}
-	d.keep(&p, c.options.Removed)
+	if _, err := d.keep(ctx, c.source, c.target, &p, c.options.Removed); err != nil {
+		return err
+	}
 	if c.options.Besides {
 		d.surplus, d.changes = nil, slices.DeleteFunc(d.changes, func(one change) bool {
 			return !one.onlyAttributesDiffer() || c.options.SameTime && slices.Contains(one.aspects, Modified)

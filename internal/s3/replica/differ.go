@@ -45,23 +45,33 @@ type Difference struct {
 // Fingerprint is a digest of the listing of a store: buckets, and versions with their listed attributes. Stores with
 // the same listing have the same fingerprint. It is not a cryptographic digest: a client could construct versions
 // with a given fingerprint.
-type Fingerprint State
+type Fingerprint struct {
+	sum State
+	// incomplete is set if a version is listed without its attributes, which could change unnoticed.
+	incomplete bool
+}
 
-// String returns hexadecimal digits.
-func (f Fingerprint) String() string { return fmt.Sprintf("%x", f[:]) }
+// String returns hexadecimal digits, or "" if the fingerprint does not have everything.
+func (f Fingerprint) String() string {
+	if f.incomplete {
+		return ""
+	}
+	return fmt.Sprintf("%x", f.sum[:])
+}
 
 // with combines the fingerprint with another one. The order of the calls does not matter.
 func (f *Fingerprint) with(other Fingerprint) {
-	for i := range f {
-		f[i] ^= other[i]
+	for i := range f.sum {
+		f.sum[i] ^= other.sum[i]
 	}
+	f.incomplete = f.incomplete || other.incomplete
 }
 
 // listedFingerprint returns the fingerprint of one version. If v has no key, it is the fingerprint of an empty bucket.
 func listedFingerprint(bucket string, v s3.Version) Fingerprint {
 	state := fingerprint(v)
 	sum := sha256.Sum256(slices.Concat([]byte(bucket), []byte{0}, []byte(v.Key), []byte{0}, state[:])) // no name has a NUL
-	return Fingerprint(sum[:len(Fingerprint{})])
+	return Fingerprint{State(sum[:len(State{})]), v.Key != "" && !v.DeleteMarker && v.Attributes == nil}
 }
 
 func differenceOf(bucket string, v s3.Version, aspects []Aspect) Difference {

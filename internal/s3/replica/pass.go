@@ -298,7 +298,11 @@ func (r *run) applyChanges(ctx context.Context, t task) error {
 	if !t.isEmpty() {
 		r.tracker.touched(t.pair)
 	}
-	r.tracker.kept(t.keep(&t.pair, r.options.Removed)...)
+	kept, err := t.keep(ctx, r.source, r.target, &t.pair, r.options.Removed)
+	if err != nil {
+		return err
+	}
+	r.tracker.kept(kept...)
 	for _, c := range t.changes {
 		if err := r.change(ctx, t.bucket, c); err != nil {
 			return err

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -38,9 +40,13 @@ func (i Item) String() string {
 
 // mustStay reports whether a version stays on the target although the source does not have it. A copy of a source's
 // version need not stay, nor a delete marker without other versions, because lifecycle rules remove such markers.
-func (r Removed) mustStay(p *pair, v s3.Version) bool {
+func (r Removed) mustStay(ctx context.Context, source, target s3.Source, p *pair, v s3.Version) (bool, error) {
 	hides := len(p.source) > 0 || slices.ContainsFunc(p.target, func(v s3.Version) bool { return !v.DeleteMarker })
-	return r != nil && hides && !isCopyOf(p.source, v) && !r(p.bucket, v)
+	if r == nil || !hides || r(p.bucket, v) {
+		return false, nil
+	}
+	is, err := isCopyOf(ctx, target, source, p.bucket, p.source, v)
+	return !is, err
 }
 
 // replacesNewer reports whether a change replaces newer content by older content, which a client never does.
@@ -51,20 +57,15 @@ func (c *change) replacesNewer() bool {
 }
 
 // keep drops the deletions and replacements of versions that must stay, and returns these versions.
-func (d *differences) keep(p *pair, known Removed) (kept []Item) {
-	d.surplus = slices.DeleteFunc(d.surplus, func(v s3.Version) bool {
-		keeps := known.mustStay(p, v)
-		if keeps {
+func (d *differences) keep(ctx context.Context, source, target s3.Source, p *pair, known Removed) (kept []Item, err error) {
+	stays := func(v s3.Version) bool {
+		is, failed := known.mustStay(ctx, source, target, p, v)
+		if err = errors.Join(err, failed); is {
 			kept = append(kept, Item{p.bucket, v})
 		}
-		return keeps
-	})
-	d.changes = slices.DeleteFunc(d.changes, func(c change) bool {
-		keeps := c.replacesNewer() && known.mustStay(p, *c.old)
-		if keeps {
-			kept = append(kept, Item{p.bucket, *c.old})
-		}
-		return keeps
-	})
-	return kept
+		return is
+	}
+	d.surplus = slices.DeleteFunc(d.surplus, stays)
+	d.changes = slices.DeleteFunc(d.changes, func(c change) bool { return c.replacesNewer() && stays(*c.old) })
+	return kept, err
 }

@@ -23,5 +23,12 @@ func TestACopyWithoutVersionsIsNotForeignWhereNoListTellsAttributes(t *testing.T
 		if err != nil || found.Count != 0 {
 			t.Errorf("silent bucket %q: foreign are %q, %v", silent, found.First, err)
 		}
+		if _, err := replica.Prepare(t.Context(), source, target); err != nil {
+			t.Fatal(err)
+		}
+		result, err := replica.Pass(t.Context(), source, target, replica.Options{Removed: func(string, s3.Version) bool { return false }})
+		if err != nil || result.Kept.Count != 0 || result.Removed != 1 {
+			t.Errorf("silent bucket %q: kept are %v, %d removed, %v", silent, result.Kept.Items, result.Removed, err)
+		}
 	}
 }

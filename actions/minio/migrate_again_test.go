@@ -170,22 +170,33 @@ func (s terse) VersionsOf(ctx context.Context, bucket, key string) ([]s3.Version
 	return versions, err
 }
 
-// TestALegalHoldThatNoListTellsIsFoundLast: clients set it past the switch.
+// TestALegalHoldThatNoListTellsIsFoundLast: clients set it past the switch. What they removed from ha-minio is no reason
+// to wait.
 func TestALegalHoldThatNoListTellsIsFoundLast(t *testing.T) {
-	actionstest.InBubble(t, func(w *actionstest.World) {
-		b := grown(w)
-		b.asks()
-		m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, listener: &listener{}}
-		m.Stores = untold{miniosim.Network{Both: b.Both}}
-		r := b.Start(b.Config([]actions.Definition{migrating(m)}))
-		b.comes("done cut-over")
-		besides(s3.Attributes{LegalHold: true})(b)
-		b.Pass(DefaultKeepSource + 5*time.Minute)
-		if got := b.outcome(); !strings.Contains(got, "Deployment true, claim true") {
-			t.Errorf("it says %s; %s", b.LastLine(), got)
-		}
-		r.Halt()
-	})
+	for name, late := range map[string]struct {
+		does func(*duo)
+		want string
+	}{
+		"a legal hold":           {besides(s3.Attributes{LegalHold: true}), "Deployment true, claim true"},
+		"a removal on the other": {func(b *duo) { b.Target.Lose(kept, "document-0", versionOf(b.T, b, kept, "document-0")) }, "Deployment false, claim false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			actionstest.InBubble(t, func(w *actionstest.World) {
+				b := grown(w)
+				b.asks()
+				m := &migrator{api: b.Client(b.Objects), changed: func() {}, Migration: b.migration, listener: &listener{}}
+				m.Stores = untold{miniosim.Network{Both: b.Both}}
+				r := b.Start(b.Config([]actions.Definition{migrating(m)}))
+				b.comes("done cut-over")
+				late.does(b)
+				b.Pass(DefaultKeepSource + 5*time.Minute)
+				if got := b.outcome(); !strings.Contains(got, late.want) {
+					t.Errorf("it says %s; %s", b.LastLine(), got)
+				}
+				r.Halt()
+			})
+		})
+	}
 }
 
 // TestAPlanWithoutTheComparisonThatCanBeCancelledIsFollowed: an earlier EKCO made it, and recorded no fingerprint.

@@ -225,14 +225,19 @@ func (m *migrator) findLateChanges(ctx context.Context, record journal.ActionRec
 	return left, err
 }
 
-// missingSince is missing, but only if the fingerprint of standalone MinIO differs from was.
+// missingSince is missing, but only if the fingerprint of standalone MinIO differs from was. If it does not, only
+// attributes may have changed that standalone MinIO does not list.
 func (s sides) missingSince(ctx context.Context, was string, objects objectsOnlyIn) (left journal.MinioCompared, err error) {
 	all, err := replica.Survey(ctx, s.source)
 	if err != nil {
 		return left, err
 	}
-	if left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); err == nil && (was == "" || left.Fingerprint != was) {
+	switch left.Fingerprint, err = s.fingerprint(ctx, all.Fingerprint); {
+	case err != nil:
+	case left.Fingerprint != was:
 		left.MinioFound, err = s.missing(ctx, objects)
+	case all.Fingerprint.Incomplete:
+		err = addChanged(ctx, s.source, s.target, false, &left.MinioFound)
 	}
 	left.Store, left.Target = s.id, s.targetID
 	return left, err

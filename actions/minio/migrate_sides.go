@@ -156,10 +156,10 @@ func storesOf(record journal.ActionRecord) (source, target string, err error) {
 }
 
 // fingerprint combines the fingerprint of all objects of standalone MinIO with the fingerprint of its users, groups and
-// policies. It returns "" if standalone MinIO lists versions without their attributes.
+// policies.
 func (s sides) fingerprint(ctx context.Context, objects replica.Fingerprint) (string, error) {
 	all, err := s.source.ExportIAM(ctx)
-	if err != nil || objects.String() == "" {
+	if err != nil {
 		return "", err
 	}
 	return objects.String() + "-" + listKey(all.Beyond(&s3.IAM{})), nil

@@ -47,24 +47,19 @@ type Difference struct {
 // with a given fingerprint.
 type Fingerprint struct {
 	sum State
-	// incomplete is set if a version is listed without its attributes, which could change unnoticed.
-	incomplete bool
+	// Incomplete is set if a version is listed without its attributes, which could change unnoticed.
+	Incomplete bool
 }
 
-// String returns hexadecimal digits, or "" if the fingerprint does not have everything.
-func (f Fingerprint) String() string {
-	if f.incomplete {
-		return ""
-	}
-	return fmt.Sprintf("%x", f.sum[:])
-}
+// String returns hexadecimal digits.
+func (f Fingerprint) String() string { return fmt.Sprintf("%x", f.sum[:]) }
 
 // with combines the fingerprint with another one. The order of the calls does not matter.
 func (f *Fingerprint) with(other Fingerprint) {
 	for i := range f.sum {
 		f.sum[i] ^= other.sum[i]
 	}
-	f.incomplete = f.incomplete || other.incomplete
+	f.Incomplete = f.Incomplete || other.Incomplete
 }
 
 // listedFingerprint returns the fingerprint of one version. If v has no key, it is the fingerprint of an empty bucket.

@@ -101,15 +101,22 @@ func (c *controlPlane) awaitRenewed(t *testing.T) {
 // renewsAlthoughKilled kills EKCO while its program renews, then the program while the API server is restarted, which
 // is tried again after minutes or when an administrator says so, and then EKCO again.
 func (c *controlPlane) renewsAlthoughKilled(t *testing.T) {
-	c.scale(t, 0)
-	c.node.age(t, time.Hour, renewable()...)
-	manifest := c.node.Disk("etc/kubernetes/manifests/kube-apiserver.yaml")
-	old := mustRead(t, manifest)
-	c.scale(t, 1)
-	c.killWhileItRenews(t)
-	c.awaitRotation(t, func() bool { return mustRead(t, manifest) != old })
-	c.node.killRotation()
-	c.retryHeld(t, "EKCO retries at")
+	const held = "EKCO retries at"
+	for killed := false; !killed; { // until the program is killed before its work is done
+		c.scale(t, 0)
+		c.node.age(t, time.Hour, renewable()...)
+		manifest := c.node.Disk("etc/kubernetes/manifests/kube-apiserver.yaml")
+		old := mustRead(t, manifest)
+		c.scale(t, 1)
+		c.killWhileItRenews(t)
+		c.awaitRotation(t, func() bool { return mustRead(t, manifest) != old })
+		c.node.killRotation()
+		c.awaitRead(t, "the program was killed, or had ended", func(explained string) bool {
+			killed = strings.Contains(explained, held)
+			return killed || strings.Contains(explained, "No action is open.")
+		}, "explain", primaryFiles)
+	}
+	c.retryHeld(t, held)
 	c.killWhileItRenews(t)
 	c.awaitRenewed(t)
 }

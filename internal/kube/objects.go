@@ -78,8 +78,8 @@ type Objects interface {
 	// CreateObject creates the object, whose content repeats resource, namespace and name, and returns it. It
 	// returns ErrConflict and changes nothing if an object has the name.
 	CreateObject(ctx context.Context, ref Ref, object json.RawMessage) (json.RawMessage, error)
-	// DeleteObject deletes the object with this UID, with its own grace period; finalizers can delay that. It
-	// returns ErrNotFound if there is no such object, ErrOtherUID if another one has the name.
+	// DeleteObject deletes the object with this UID, with its own grace period, and then what it owns; finalizers
+	// can delay that. It returns ErrNotFound if there is no such object, ErrOtherUID if another one has the name.
 	DeleteObject(ctx context.Context, ref Ref, uid string) error
 	// EndObject is DeleteObject with a grace period, in whole seconds and at least one.
 	EndObject(ctx context.Context, ref Ref, uid string, grace time.Duration) error
@@ -183,8 +183,9 @@ func (o *objects) end(ctx context.Context, ref Ref, uid string, options metav1.D
 	if uid == "" {
 		return fmt.Errorf("delete %s: its UID is unknown; EKCO deletes nothing by name alone", ref)
 	}
-	expected := types.UID(uid)
-	options.TypeMeta, options.Preconditions = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, &metav1.Preconditions{UID: &expected}
+	expected, background := types.UID(uid), metav1.DeletePropagationBackground
+	options.TypeMeta = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}
+	options.Preconditions, options.PropagationPolicy = &metav1.Preconditions{UID: &expected}, &background
 	body, err := json.Marshal(options)
 	if err != nil {
 		return fmt.Errorf("delete %s: %w", ref, err)

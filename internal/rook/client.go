@@ -1,104 +1,36 @@
 package rook
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/podexec"
 )
 
-// DefaultCallTimeout is the default timeout of one request.
-const DefaultCallTimeout = 10 * time.Second
-
-// Options of a [Client]. The zero value is ready for use.
-type Options struct {
-	// UserAgent is how EKCO appears in the API server's audit log.
-	UserAgent string
-	// CallTimeout is the timeout of one request, including its queueing; default 10 s. An exec has only its
-	// context's timeout.
-	CallTimeout time.Duration
-}
-
 // Client is the [API] of Rook in a real cluster.
 type Client struct {
-	rest        rest.Interface
-	exec        *podexec.Client
-	callTimeout time.Duration
+	objects kube.Objects
+	exec    *podexec.Client
 }
 
 var _ API = (*Client)(nil)
 
 // NewClient returns a client for the API server of config, which it does not change. It sends nothing.
-func NewClient(config *rest.Config, options Options) (*Client, error) {
-	if options.CallTimeout == 0 {
-		options.CallTimeout = DefaultCallTimeout
-	}
-	// It knows no types but those of errors.
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	config = rest.CopyConfig(config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.QPS, config.Burst = kube.DefaultQPS, kube.DefaultBurst
-	config.Timeout = 0 // each call has its own
-	if options.UserAgent != "" {
-		config.UserAgent = options.UserAgent
-	}
-	client, err := rest.UnversionedRESTClientFor(config)
+func NewClient(config *rest.Config, options kube.Options) (*Client, error) {
+	objects, err := kube.NewObjects(config, options)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for Rook at %s: %w", config.Host, err)
+		return nil, err
 	}
 	exec, err := podexec.New(config, options.UserAgent)
-	return &Client{rest: client, exec: exec, callTimeout: options.CallTimeout}, err
+	return &Client{objects, exec}, err
 }
 
 // group is the API group of Rook's own objects.
 const group = "ceph.rook.io"
 
-// resource is a kind of object in Rook's namespace.
-type resource struct {
-	// api is "api/v1" or "apis/GROUP/VERSION".
-	api, plural string
+// deploymentRef names a Deployment of Rook, and podsRef all of its pods.
+func deploymentRef(name string) kube.Ref {
+	return kube.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: Namespace, Name: name}
 }
 
-var (
-	pods         = resource{"api/v1", "pods"}
-	deployments  = resource{"apis/apps/v1", "deployments"}
-	cephClusters = resource{"apis/" + group + "/v1", "cephclusters"}
-)
-
-func (r resource) path(name ...string) []string {
-	return append([]string{r.api, "namespaces", Namespace, r.plural}, name...)
-}
-
-// get reads an object, or a list if the name is empty.
-func (c *Client) get(ctx context.Context, of resource, name, labels string, into any) error {
-	this := call{"get", of.plural, name}
-	path := of.path(name)
-	if name == "" {
-		this.verb, path = "list", of.path()
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
-	defer cancel()
-	request := c.rest.Get().AbsPath(path...)
-	if labels != "" {
-		request = request.Param("labelSelector", labels)
-	}
-	answer, err := request.Do(ctx).Raw()
-	if err != nil {
-		return this.fail(err)
-	}
-	if err := json.Unmarshal(answer, into); err != nil {
-		return fmt.Errorf("%s: read the answer: %w", this, err)
-	}
-	return nil
-}
+func podsRef() kube.Ref { return kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace} }

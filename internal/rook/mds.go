@@ -77,8 +77,7 @@ func (o podsObject) patchMDS() []kube.PatchOp {
 
 // podsOf returns Rook's pods with this value of the label app.
 func (p *Pods) podsOf(ctx context.Context, app string) ([]corev1.Pod, error) {
-	ref := kube.Ref{Version: "v1", Resource: "pods", Namespace: Namespace}
-	return kube.List[corev1.Pod](ctx, p.objects, ref, "app", app)
+	return kube.List[corev1.Pod](ctx, p.objects, podsRef(), "app", app)
 }
 
 // mdsHosts returns the sorted nodes with ready MDS of the filesystem.

@@ -43,6 +43,7 @@ type Options struct {
 // Client is the [API] of a real API server. It is safe for concurrent use.
 type Client struct {
 	core        rest.Interface
+	objects     *objects
 	params      runtime.ParameterCodec
 	namespace   string
 	callTimeout time.Duration
@@ -79,8 +80,12 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the Kubernetes API at %s: %w", config.Host, err)
 	}
+	objects, err := newObjects(config, options)
+	if err != nil {
+		return nil, err
+	}
 	return &Client{
-		core: core, params: runtime.NewParameterCodec(scheme),
+		core: core, objects: objects, params: runtime.NewParameterCodec(scheme),
 		namespace: options.Namespace, callTimeout: options.CallTimeout, nodeLabels: options.NodeLabels, serverClock: serverClock,
 	}, nil
 }

@@ -98,7 +98,10 @@ type objects struct {
 // NewObjects returns a client for objects of the API server of config, which it does not change. It sends
 // nothing.
 func NewObjects(config *rest.Config, options Options) (Objects, error) {
-	options = options.withDefaults()
+	return newObjects(config, options.withDefaults())
+}
+
+func newObjects(config *rest.Config, options Options) (*objects, error) {
 	// It knows no types but those of errors.
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

@@ -14,14 +14,15 @@ import (
 )
 
 // awaitServed has no effect: its preflight waits until the highly available MinIO has served for long enough.
-type awaitServed struct{ *migrator }
+type awaitServed struct {
+	actions.NoEffect
+	*migrator
+}
 
 func (s awaitServed) Prove(ctx context.Context, _ actions.StepContext) (actions.Proof, error) {
 	leads, _, err := s.api.Leads(ctx)
 	return actions.Proof{Done: err == nil && leads == journal.MinioServiceHA, Missing: fmt.Sprintf("Service minio selects %s", leads)}, err
 }
-
-func (awaitServed) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // untouched ends a migration if the Service was changed after EKCO knew that the highly available MinIO had everything:
 // clients may have used standalone MinIO while EKCO was away, and what they wrote there would be deleted. The next

@@ -2,7 +2,6 @@ package purge
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -38,12 +37,7 @@ func cancelable(record journal.ActionRecord, steps []journal.PlannedStep) []jour
 }
 
 // waitForCancel waits until TimeToCancel after the request.
-type waitForCancel struct{}
-
-// Do implements [actions.Step].
-func (waitForCancel) Do(context.Context, actions.StepContext) (json.RawMessage, error) {
-	return nil, nil
-}
+type waitForCancel struct{ actions.NoEffect }
 
 // Prove implements [actions.Step]. If more time is left than there can be, the clock was set back, and the step
 // does not wait: the time to cancel may be over.

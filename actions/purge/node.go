@@ -63,7 +63,7 @@ func (nodePart) gate(journal.ActionRecord, Facts) []string { return nil }
 func (nodePart) preflights() map[string]actions.Preflight  { return nil }
 
 func (p nodePart) steps() map[string]actions.StepDef {
-	return map[string]actions.StepDef{doesDeleteNode: {Step: deleteNode{p.api}, Atomic: true}} // while the Node exists, it was not deleted
+	return map[string]actions.StepDef{doesDeleteNode: {Step: actions.WithFacts(deleteNode{p.api}), Atomic: true}} // while the Node exists, it was not deleted
 }
 
 // leftUnchecked returns what the purge leaves because another Node had the name when it was planned; nothing
@@ -89,11 +89,7 @@ func (n NodeIdentity) leftUnchecked() json.RawMessage {
 type deleteNode struct{ api kube.API }
 
 // Prove implements [actions.Step].
-func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	var facts Facts
-	if err := step.Facts(&facts); err != nil {
-		return actions.Proof{}, err
-	}
+func (s deleteNode) Prove(ctx context.Context, step actions.StepContext, facts Facts) (actions.Proof, error) {
 	live, err := s.api.Node(ctx, facts.Node.Name)
 	switch {
 	case errors.Is(err, kube.ErrNotFound):
@@ -107,11 +103,7 @@ func (s deleteNode) Prove(ctx context.Context, step actions.StepContext) (action
 }
 
 // Do implements [actions.Step].
-func (s deleteNode) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	var facts Facts
-	if err := step.Facts(&facts); err != nil {
-		return nil, err
-	}
+func (s deleteNode) Do(ctx context.Context, step actions.StepContext, facts Facts) (json.RawMessage, error) {
 	if facts.Node.UID == "" || journal.IsTraced(facts.Node.UID) {
 		// Without its UID it is unknown which Node was meant.
 		return nil, nil

@@ -46,7 +46,7 @@ func (p Parts) setPools() actions.Definition {
 		Kind: journal.ActionSetCephPools, Noun: "change of the pool",
 		// Only this record has the option's former value, so a mirror without space keeps it.
 		Expendable: false,
-		Plan:       p.planPools,
+		Plan:       actions.PlanOf(p.planPools),
 		Steps: map[string]actions.StepDef{
 			journal.StepSetPoolNumber: {Step: setNumber{p}, MustFinish: setNumber{p}.mustFinish, CleanUp: setNumber{p}.cleanUp},
 			journal.StepNoteOption:    {Step: noteOption{}, MustFinish: noteOption{}.mustFinish},
@@ -61,7 +61,8 @@ func (p Parts) setPools() actions.Definition {
 // need not be gone: Ceph itself creates the mgr's pool, with more copies than there may be hosts.
 func (p Parts) poolPreflights() map[string]actions.Preflight {
 	checks := map[string]actions.Preflight{
-		CephPoolsUnchanged: poolsUnchanged{p}, StorageHostsThere: hostsThere{p.Ceph}, RoomForCopies: room{p.Ceph, p.IsShort}, CopiesServe: copiesServe{p.Ceph},
+		CephPoolsUnchanged: actions.CheckOf(poolsUnchanged{p}.check), StorageHostsThere: actions.CheckOf(hostsThere{p.Ceph}.check),
+		RoomForCopies: actions.CheckOf(room{p.Ceph, p.IsShort}.check), CopiesServe: actions.CheckOf(copiesServe{p.Ceph}.check),
 	}
 	of := p.loweringChecks()
 	for _, name := range safelyLowered() {
@@ -71,11 +72,7 @@ func (p Parts) poolPreflights() map[string]actions.Preflight {
 }
 
 // planPools sets the number of copies first: Ceph then sets min_size too.
-func (p Parts) planPools(ctx context.Context, record journal.ActionRecord) (journal.Plan, error) {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return journal.Plan{}, err
-	}
+func (p Parts) planPools(ctx context.Context, _ journal.ActionRecord, change journal.RookChange) (journal.Plan, error) {
 	captured := poolsPlan{RookChange: change}
 	if err := p.captureOption(ctx, &captured); err != nil {
 		return journal.Plan{}, err
@@ -177,13 +174,9 @@ func livePools(ctx context.Context, of Ceph) (journal.RookFacts, error) {
 
 type poolsUnchanged struct{ parts Parts }
 
-// Check implements [actions.Preflight]. Ceph sets min_size with size, so once EKCO has set a number, a changed
+// check: Ceph sets min_size with size, so once EKCO has set a number, a changed
 // min_size does not mean another client.
-func (p poolsUnchanged) Check(ctx context.Context, record journal.ActionRecord) actions.Verdict {
-	change, err := journal.InputOf[journal.RookChange](record.Request)
-	if err != nil {
-		return actions.Hold(err.Error()).About("input")
-	}
+func (p poolsUnchanged) check(ctx context.Context, record journal.ActionRecord, change journal.RookChange) actions.Verdict {
 	tree, err := p.parts.Ceph.Tree(ctx)
 	switch {
 	case err != nil && p.parts.Removed(ctx):

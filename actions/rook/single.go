@@ -23,15 +23,12 @@ func notingOption(plan journal.Plan, change journal.RookChange) journal.Plan {
 }
 
 // noteOption has no effect: it is in the journal and in the mirror before the option is set.
-type noteOption struct{}
+type noteOption struct{ actions.NoEffect }
 
 // Prove implements [actions.Step].
 func (noteOption) Prove(context.Context, actions.StepContext) (actions.Proof, error) {
 	return actions.Proof{Done: true}, nil
 }
-
-// Do implements [actions.Step].
-func (noteOption) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
 
 // mustFinish implements [actions.StepDef.MustFinish]: only safe mode holds the undo, which restores the option.
 func (noteOption) mustFinish(actions.StepContext) bool { return true }

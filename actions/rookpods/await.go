@@ -16,33 +16,19 @@ import (
 type ensureClass struct{ pods *rook.Pods }
 
 // Prove implements [actions.Step].
-func (s ensureClass) Prove(ctx context.Context, step actions.StepContext) (actions.Proof, error) {
-	input, err := inputOf(step)
-	if err != nil {
-		return actions.Proof{}, err
-	}
+func (s ensureClass) Prove(ctx context.Context, _ actions.StepContext, input journal.RookPodsInput) (actions.Proof, error) {
 	there, err := s.pods.HasPriorityClass(ctx, input.Class)
 	return actions.Proof{Done: there, Missing: "there is no priority class " + input.Class}, err
 }
 
 // Do implements [actions.Step].
-func (s ensureClass) Do(ctx context.Context, step actions.StepContext) (json.RawMessage, error) {
-	input, err := inputOf(step)
-	if err != nil {
-		return nil, err
-	}
+func (s ensureClass) Do(ctx context.Context, _ actions.StepContext, input journal.RookPodsInput) (json.RawMessage, error) {
 	return nil, s.pods.CreatePriorityClass(ctx, input.Class)
 }
 
-// awaiting is a step without effect that waits for another controller. A cancel need not wait for it.
-type awaiting struct{}
-
-// Do implements [actions.Step].
-func (awaiting) Do(context.Context, actions.StepContext) (json.RawMessage, error) { return nil, nil }
-
 // awaitHosts waits until Rook has moved the MDS.
 type awaitHosts struct {
-	awaiting
+	actions.NoEffect
 	pods *rook.Pods
 }
 
@@ -70,7 +56,7 @@ func lacksHosts(live journal.RookPodsFacts) string {
 
 // awaitRollout waits until the controller has rolled out the pods.
 type awaitRollout struct {
-	awaiting
+	actions.NoEffect
 	pods *rook.Pods
 }
 

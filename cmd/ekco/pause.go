@@ -42,7 +42,7 @@ another thing that can be paused; if several have it, say which, as in node/NAME
 					until = "until " + a.now().Add(request.For).UTC().Format(time.RFC3339)
 				}
 				before := pausedBefore(cmd.Context(), backend, request.Name)
-				unmirrored, err := inForce(backend.Pause(cmd.Context(), request))
+				unmirrored, err := inForce(backend.Do(cmd.Context(), request))
 				return fmt.Sprintf("paused %s %s%s%s", nameOrAll(request.Name), until, before, unmirrored), err
 			})
 		},
@@ -70,7 +70,7 @@ things of that name are paused, say which, as in node/NAME.`,
 				request.Name = args[0]
 			}
 			return a.tell(cmd, func(backend *connection) (string, error) {
-				unmirrored, err := inForce(backend.Resume(cmd.Context(), request))
+				unmirrored, err := inForce(backend.Do(cmd.Context(), request))
 				if err != nil {
 					return "", err
 				}

@@ -12,7 +12,7 @@ import (
 )
 
 func newRetryCommand(a *app) *cobra.Command {
-	var command api.ActionCommand
+	var command api.RetryRequest
 	cmd := &cobra.Command{
 		Use:   "retry ACTION|NAME",
 		Short: "Try a stalled or held action again, at once",
@@ -44,7 +44,7 @@ has changed since, nothing is overridden.`,
 					return err
 				}
 				command.Action = action.ID
-				if err := backend.Retry(cmd.Context(), command); err != nil {
+				if err := backend.Do(cmd.Context(), command); err != nil {
 					return err
 				}
 				return a.taken(backend, view.Clean(a.named(action))+" is retried"+forced(command.Force))

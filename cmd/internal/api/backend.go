@@ -37,12 +37,8 @@ type Backend interface {
 	ExplainThing(ctx context.Context, request ThingRequest) ([]ThingExplanation, error)
 	// Request requests an action. It returns as soon as the action is on disk; Events shows its progress.
 	Request(ctx context.Context, request fsm.Request) (Admission, error)
-	Pause(ctx context.Context, request PauseRequest) error
-	Resume(ctx context.Context, request ResumeRequest) error
-	Retry(ctx context.Context, request ActionCommand) error
-	Cancel(ctx context.Context, request ActionCommand) error
-	// Accept ends safe mode.
-	Accept(ctx context.Context, request AcceptRequest) error
+	// Do records a command.
+	Do(ctx context.Context, command Command) error
 	// Export writes the matching events as gzip'ed NDJSON.
 	Export(ctx context.Context, w io.Writer, query journal.Query) error
 	// Import reads an export. from is its origin, for the record.
@@ -242,39 +238,6 @@ type ThingStatus struct {
 	Details []string `json:"details"`
 	// Facts are the facts that its machine has for programs.
 	Facts json.RawMessage `json:"facts"`
-}
-
-// PauseRequest pauses everything, or the one thing with this name: see [fsm.Pause]. On the socket the key is "node",
-// since older versions know no other and would pause everything.
-type PauseRequest struct {
-	Name   string        `json:"node,omitempty"`
-	Reason string        `json:"reason"`
-	For    time.Duration `json:"for,omitempty"`
-	Actor  string        `json:"actor"`
-}
-
-// ResumeRequest ends a pause, see [fsm.Resume].
-type ResumeRequest struct {
-	Name   string `json:"node,omitempty"`
-	Reason string `json:"reason,omitempty"`
-	Actor  string `json:"actor"`
-}
-
-// ActionCommand is a command about an open action.
-type ActionCommand struct {
-	Action string `json:"action"`
-	Reason string `json:"reason,omitempty"`
-	// Force has a retry go past what holds the action, as far as that may be forced.
-	Force bool `json:"force,omitempty"`
-	// List is the key of the list that holds it, if a list does.
-	List  string `json:"list,omitempty"`
-	Actor string `json:"actor"`
-}
-
-// AcceptRequest ends safe mode.
-type AcceptRequest struct {
-	Reason string `json:"reason,omitempty"`
-	Actor  string `json:"actor"`
 }
 
 // VerifyResult is the result of a verification.

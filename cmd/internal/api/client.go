@@ -82,12 +82,6 @@ func ask[Out any](ctx context.Context, c *Client, path string, in any) (Out, err
 	return out.Value, nil
 }
 
-// tell calls a method without a result.
-func (c *Client) tell(ctx context.Context, path string, in any) error {
-	_, err := ask[nothing](ctx, c, path, in)
-	return err
-}
-
 func (c *Client) post(ctx context.Context, path string, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ekco"+path, body)
 	if err != nil {
@@ -138,29 +132,10 @@ func (c *Client) Request(ctx context.Context, request fsm.Request) (Admission, e
 	return ask[Admission](ctx, c, pathRequest, request)
 }
 
-// Pause implements [Backend].
-func (c *Client) Pause(ctx context.Context, request PauseRequest) error {
-	return c.tell(ctx, pathPause, request)
-}
-
-// Resume implements [Backend].
-func (c *Client) Resume(ctx context.Context, request ResumeRequest) error {
-	return c.tell(ctx, pathResume, request)
-}
-
-// Retry implements [Backend].
-func (c *Client) Retry(ctx context.Context, request ActionCommand) error {
-	return c.tell(ctx, pathRetry, request)
-}
-
-// Cancel implements [Backend].
-func (c *Client) Cancel(ctx context.Context, request ActionCommand) error {
-	return c.tell(ctx, pathCancel, request)
-}
-
-// Accept implements [Backend].
-func (c *Client) Accept(ctx context.Context, request AcceptRequest) error {
-	return c.tell(ctx, pathAccept, request)
+// Do implements [Backend].
+func (c *Client) Do(ctx context.Context, command Command) error {
+	_, err := ask[nothing](ctx, c, command.path(), command)
+	return err
 }
 
 // Verify implements [Backend].

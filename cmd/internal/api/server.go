@@ -82,15 +82,13 @@ func (s *server) routes() http.Handler {
 	handle(pathThing, call(func(ctx context.Context, in ThingRequest, _ string) ([]ThingExplanation, error) {
 		return s.backend.ExplainThing(ctx, in)
 	}, s))
-	ofRequest := func(r *fsm.Request) *string { return &r.Actor }
-	ofAction := func(r *ActionCommand) *string { return &r.Actor }
-	handle(pathExplain, named(s, ofRequest, s.backend.Explain))
-	handle(pathRequest, named(s, ofRequest, s.backend.Request))
-	handle(pathPause, named(s, func(r *PauseRequest) *string { return &r.Actor }, silent(s.backend.Pause)))
-	handle(pathResume, named(s, func(r *ResumeRequest) *string { return &r.Actor }, silent(s.backend.Resume)))
-	handle(pathRetry, named(s, ofAction, silent(s.backend.Retry)))
-	handle(pathCancel, named(s, ofAction, silent(s.backend.Cancel)))
-	handle(pathAccept, named(s, func(r *AcceptRequest) *string { return &r.Actor }, silent(s.backend.Accept)))
+	handle(pathExplain, named(s, s.backend.Explain))
+	handle(pathRequest, named(s, s.backend.Request))
+	handle(command[PauseRequest](s))
+	handle(command[ResumeRequest](s))
+	handle(command[RetryRequest](s))
+	handle(command[CancelRequest](s))
+	handle(command[AcceptRequest](s))
 	handle(pathEvents, s.events)
 	handle(pathExport, s.export)
 	handle(pathImport, s.importEvents)
@@ -111,16 +109,18 @@ func (s *server) guard(next http.Handler) http.Handler {
 }
 
 // named adapts a method whose request has an actor: it sets the peer, and ignores the request's own.
-func named[In, Out any](s *server, actorOf func(*In) *string, do func(context.Context, In) (Out, error)) http.HandlerFunc {
-	return call(func(ctx context.Context, in In, actor string) (Out, error) {
-		*actorOf(&in) = actor
+func named[Out any](s *server, do func(context.Context, fsm.Request) (Out, error)) http.HandlerFunc {
+	return call(func(ctx context.Context, in fsm.Request, actor string) (Out, error) {
+		in.Actor = actor
 		return do(ctx, in)
 	}, s)
 }
 
-// silent adapts a method without a result.
-func silent[In any](do func(context.Context, In) error) func(context.Context, In) (nothing, error) {
-	return func(ctx context.Context, in In) (nothing, error) { return nothing{}, do(ctx, in) }
+// command returns the path and the handler of a command. Its actor is the peer, too.
+func command[C Command](s *server) (string, http.HandlerFunc) {
+	return (*new(C)).path(), call(func(ctx context.Context, in C, actor string) (nothing, error) {
+		return nothing{}, s.backend.Do(ctx, in.By(actor))
+	}, s)
 }
 
 // call adapts a backend's method to HTTP.

@@ -31,7 +31,7 @@ func kubeletCSRsOf(c cluster) ring.Capability {
 
 // reachCSRs returns the client. It sends nothing yet.
 func reachCSRs(config *rest.Config) (csr.API, error) {
-	return csr.NewClient(config, csr.Options{UserAgent: "ekco/" + version.Get().Version})
+	return csr.NewClient(config, kube.Options{UserAgent: "ekco/" + version.Get().Version})
 }
 
 // judgeCSR lets the action judge a request as the machine does.

@@ -10,8 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
@@ -102,17 +100,7 @@ func NewObjects(config *rest.Config, options Options) (Objects, error) {
 }
 
 func newObjects(config *rest.Config, options Options) (*objects, error) {
-	// It knows no types but those of errors.
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	config = rest.CopyConfig(config)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.QPS, config.Burst = options.QPS, options.Burst
-	config.Timeout = 0 // each call has its own
-	if options.UserAgent != "" {
-		config.UserAgent = options.UserAgent
-	}
+	config = options.ClientConfig(config, nil)
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for objects at %s: %w", config.Host, err)

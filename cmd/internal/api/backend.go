@@ -75,27 +75,11 @@ type Explanation struct {
 	Message     string `json:"message,omitempty"`
 }
 
-// Verdict is the result of a preflight.
-type Verdict string
-
-// The verdicts.
-const (
-	VerdictPass Verdict = "pass"
-	// VerdictWarn lets a manual action continue; the warning is recorded.
-	VerdictWarn Verdict = "warn"
-	// VerdictHold makes the action wait.
-	VerdictHold Verdict = "hold"
-	// VerdictRefuse refuses the request, unless it is forced and the preflight allows that.
-	VerdictRefuse Verdict = "refuse"
-	// VerdictUnasked: the explanation could not run the preflight without recording something.
-	VerdictUnasked Verdict = "not asked"
-)
-
 // CheckResult is the present result of a preflight.
 type CheckResult struct {
-	Preflight string  `json:"preflight"`
-	Verdict   Verdict `json:"verdict"`
-	Reason    string  `json:"reason,omitempty"`
+	Preflight string              `json:"preflight"`
+	Verdict   actions.VerdictKind `json:"verdict"`
+	Reason    string              `json:"reason,omitempty"`
 	// Key identifies the reason; the answer to a warning repeats it.
 	Key string `json:"key,omitempty"`
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
 	"github.com/replicatedhq/ekco/internal/sim/memorynet"
@@ -37,7 +38,7 @@ func TestEveryMethodGoesThroughTheSocket(t *testing.T) {
 			Now: at, Nodes: []NodeStatus{{Name: "w", State: fsmnode.Unknown, Since: at}},
 			Pauses: map[string]fsm.PauseState{"": {Reason: "r", At: at}},
 		},
-		explained: Explanation{Kind: journal.ActionPurgeNode, Checks: []CheckResult{{Preflight: "P", Verdict: VerdictWarn, Reason: "r"}}},
+		explained: Explanation{Kind: journal.ActionPurgeNode, Checks: []CheckResult{{Preflight: "P", Verdict: actions.VerdictWarn, Reason: "r"}}},
 		things: []ThingExplanation{{
 			Machine: "lamp", State: "Dark", Since: at, FactsSeq: 3, Refusals: []fsm.Refusal{{Rule: "R"}},
 			Contests: []ContestStatus{{Key: "switch", Until: at}}, Last: map[journal.ActionKind]fsm.Ending{"light-lamp": {Action: "a"}},

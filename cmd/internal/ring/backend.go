@@ -158,7 +158,7 @@ func (b *Backend) Explain(ctx context.Context, request fsm.Request) (api.Explana
 	}
 	for _, check := range checks {
 		explanation.Checks = append(explanation.Checks, api.CheckResult{
-			Preflight: check.Preflight, Verdict: api.Verdict(check.Verdict.Kind), Reason: check.Verdict.Reason, Key: check.Verdict.Key,
+			Preflight: check.Preflight, Verdict: check.Verdict.Kind, Reason: check.Verdict.Reason, Key: check.Verdict.Key,
 		})
 	}
 	return explanation, nil

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/journal"
 	"github.com/replicatedhq/ekco/journal/words"
@@ -75,13 +76,13 @@ func Explanation(w io.Writer, e api.Explanation, color bool) error {
 	return err
 }
 
-func toneOfVerdict(v api.Verdict) tone {
+func toneOfVerdict(v actions.VerdictKind) tone {
 	switch v {
-	case api.VerdictPass:
+	case actions.VerdictPass:
 		return good
-	case api.VerdictWarn, api.VerdictHold:
+	case actions.VerdictWarn, actions.VerdictHold:
 		return doubtful
-	case api.VerdictUnasked:
+	case actions.VerdictUnasked:
 		return faint
 	}
 	return bad

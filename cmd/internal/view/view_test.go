@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/replicatedhq/ekco/actions"
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	fsmnode "github.com/replicatedhq/ekco/fsm/node"
@@ -466,7 +467,7 @@ func TestAnExplanationShowsStepsFactsAndPreflights(t *testing.T) {
 		Plan: journal.Plan{Facts: []byte(`{"node_uid":"uid-w2","addresses":["10.0.0.2"]}`), Steps: []journal.PlannedStep{
 			{ID: "delete-node", Irreversible: true, Timeout: journal.Duration(time.Minute), Preflights: []string{"NodeStillGone", "StormBrake"}},
 		}},
-		Checks: []api.CheckResult{{Preflight: "NodeStillGone", Verdict: api.VerdictPass}, {Preflight: "StormBrake", Verdict: api.VerdictWarn, Reason: "4 of 6"}},
+		Checks: []api.CheckResult{{Preflight: "NodeStillGone", Verdict: actions.VerdictPass}, {Preflight: "StormBrake", Verdict: actions.VerdictWarn, Reason: "4 of 6"}},
 	}, false)
 	if err != nil {
 		t.Fatal(err)

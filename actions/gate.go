@@ -29,7 +29,7 @@ func (a *run) askedBefore(g *group, preflights []string) []string {
 	if (!first && !final) || time.Since(a.gatePassed) < gateMaxAge {
 		return preflights
 	}
-	return union(preflights, a.gate)
+	return Union(preflights, a.gate)
 }
 
 // anyDone reports whether one of those steps is done.
@@ -54,8 +54,8 @@ func (a *run) passed(checks []Check) {
 	a.gatePassed = time.Now()
 }
 
-// union returns the names, followed by the others that are not among them.
-func union(names, others []string) []string {
+// Union returns the names, followed by the others that are not among them.
+func Union(names, others []string) []string {
 	all := slices.Clip(names)
 	for _, name := range others {
 		if !slices.Contains(all, name) {

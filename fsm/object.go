@@ -97,13 +97,6 @@ func (Objects) Observed(t *Thing, _ journal.Event, facts json.RawMessage) error 
 // Gone implements [Machine].
 func (Objects) Gone(t *Thing, _ journal.Event, reason string) { t.Data.(holder).lose(reason) }
 
-// Tells returns a transition's [Telling] with this reason.
-func (Objects) Tells(reason string) func(*Thing, journal.State, time.Time) Telling {
-	return func(t *Thing, _ journal.State, _ time.Time) Telling {
-		return Telling{Reason: reason, Cause: t.Newest()}
-	}
-}
-
 // TellsLost is the [Telling] for an object that is gone, with the observer's reason.
 func (Objects) TellsLost(t *Thing, _ journal.State, _ time.Time) Telling {
 	return Telling{Reason: t.Data.(holder).lost(), Cause: t.Newest()}

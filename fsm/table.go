@@ -183,3 +183,10 @@ func (s *State) stepAction(rec *journal.ActionRecord, event string) {
 		rec.Status = journal.ActionStatus(to)
 	}
 }
+
+// Tells returns a transition's [Telling] with this reason.
+func Tells(reason string) func(*Thing, journal.State, time.Time) Telling {
+	return func(t *Thing, _ journal.State, _ time.Time) Telling {
+		return Telling{Reason: reason, Cause: t.Newest()}
+	}
+}

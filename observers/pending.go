@@ -48,8 +48,8 @@ func (p *pending) restore(taken pending) {
 	}
 }
 
-// oldest returns the earlier of two times; zero means unknown.
-func oldest(a, b time.Time) time.Time {
+// Earlier returns the earlier of two times; zero means unknown.
+func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}

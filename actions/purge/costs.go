@@ -10,6 +10,7 @@ import (
 	"github.com/replicatedhq/ekco/internal/kube"
 	"github.com/replicatedhq/ekco/internal/parallel"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/journal/words"
 )
 
 // Residents is what a purge reads about pods and volumes of a node. [kube.Client] implements it.
@@ -90,13 +91,13 @@ func movingPods(pods []kube.Resident, volumes []kube.LocalVolume) (lines []strin
 		}
 	}
 	if len(move) > 0 {
-		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", counted(len(move), "pod moves", "pods move"), listed(move)))
+		lines = append(lines, fmt.Sprintf("%s to other nodes: %s", words.CountOf(len(move), "pod moves", "pods move"), listed(move)))
 	}
 	if len(alone) > 0 {
-		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", counted(len(alone), "pod is", "pods are"), listed(alone)))
+		lines = append(lines, fmt.Sprintf("%s not recreated, since no controller owns them: %s", words.CountOf(len(alone), "pod is", "pods are"), listed(alone)))
 	}
 	if own > 0 {
-		lines = append(lines, counted(own, "pod ends", "pods end")+" with the node (static, or of a DaemonSet)")
+		lines = append(lines, words.CountOf(own, "pod ends", "pods end")+" with the node (static, or of a DaemonSet)")
 	}
 	return lines
 }
@@ -150,7 +151,7 @@ func (p primaryPart) costs(ctx context.Context, facts Facts) (lines []string) {
 				}
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s left, %d of them ready", counted(left, "primary is", "primaries are"), ready))
+		lines = append(lines, fmt.Sprintf("%s left, %d of them ready", words.CountOf(left, "primary is", "primaries are"), ready))
 	}
 	if facts.Etcd == nil || facts.Etcd.Member == nil {
 		return lines
@@ -174,7 +175,7 @@ func (p primaryPart) membersLeft(ctx context.Context, facts Facts) string {
 			voters++
 		}
 	}
-	return fmt.Sprintf("%s left, of which %d can fail", counted(voters, "member of etcd is", "members of etcd are"), max(0, voters-1)/2)
+	return fmt.Sprintf("%s left, of which %d can fail", words.CountOf(voters, "member of etcd is", "members of etcd are"), max(0, voters-1)/2)
 }
 
 // costs returns which OSDs are removed, and which pools then have too few copies.
@@ -202,13 +203,6 @@ func (p storagePart) costs(ctx context.Context, facts Facts) []string {
 		return []string{gone, fmt.Sprintf("cannot tell which pools would lack copies: %v", err)}
 	}
 	return append([]string{gone}, ceph.LackingCopies(tree, pools, ids)...)
-}
-
-func counted(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 // listed joins the first names.

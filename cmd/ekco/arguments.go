@@ -71,7 +71,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 			known = append(known, child.Name())
 		}
 	}
-	return usagef("unknown command %q%s%s", name, of, didYouMean(fsm.Near(name, slices.Values(known))))
+	return usagef("unknown command %q%s%s", name, of, fsm.DidYouMean(fsm.Near(name, slices.Values(known))))
 }
 
 // wrongFlag is the error of an unknown flag. If an unknown command precedes it, that is the error.
@@ -90,14 +90,7 @@ func nearFlag(cmd *cobra.Command, err error) string {
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
-	return didYouMean(fsm.Near("--"+wrong.GetSpecifiedName(), slices.Values(known)))
-}
-
-func didYouMean(near []string) string {
-	if len(near) == 0 {
-		return ""
-	}
-	return "; did you mean " + strings.Join(near, " or ") + "?"
+	return fsm.DidYouMean(fsm.Near("--"+wrong.GetSpecifiedName(), slices.Values(known)))
 }
 
 // called returns the name of a command without "ekco".

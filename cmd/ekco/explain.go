@@ -144,7 +144,7 @@ func (a *app) explainEnded(ctx context.Context, backend *connection, status api.
 		}
 	}
 	if !found {
-		near := didYouMean(fsm.Near(word, slices.Values(slices.Concat(explainable(status), actionsKnown(ctx, backend)))))
+		near := fsm.DidYouMean(fsm.Near(word, slices.Values(slices.Concat(explainable(status), actionsKnown(ctx, backend)))))
 		return fmt.Errorf("EKCO knows no node, thing or action %q%s%w", word, near, api.Hidden(api.ErrNotFound))
 	}
 	return tree.Flush()

@@ -68,7 +68,7 @@ func (a *app) hintAtUnknown(ctx context.Context, backend api.Backend, flags hist
 		if found {
 			continue
 		}
-		hint := didYouMean(fsm.Near(asked.name, slices.Values(asked.known())))
+		hint := fsm.DidYouMean(fsm.Near(asked.name, slices.Values(asked.known())))
 		_, err = fmt.Fprintf(a.stderr, "The journal has nothing about %s %s%s\n", asked.what, view.Clean(asked.name), view.Clean(hint))
 		if err != nil {
 			return err

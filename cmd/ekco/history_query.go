@@ -123,7 +123,7 @@ func (f historyFlags) selectTypes() ([]journal.Type, error) {
 		}
 		if !matched {
 			return nil, usagef("--type is %q, which no event has%s; there are %s", pattern,
-				didYouMean(fsm.Near(pattern, slices.Values(eventTypes(nil)))), strings.Join(eventTypes(nil), ", "))
+				fsm.DidYouMean(fsm.Near(pattern, slices.Values(eventTypes(nil)))), strings.Join(eventTypes(nil), ", "))
 		}
 	}
 	if len(selected) == 0 {
@@ -146,7 +146,7 @@ func (f historyFlags) family() (family []journal.Type, err error) {
 	for _, name := range f.components {
 		if !slices.Contains(f.words.Components(), name) {
 			return nil, usagef("--component is %q: want one of %s, or several of them, separated by commas%s", name,
-				strings.Join(f.componentNames(), ", "), didYouMean(fsm.Near(name, slices.Values(f.componentNames()))))
+				strings.Join(f.componentNames(), ", "), fsm.DidYouMean(fsm.Near(name, slices.Values(f.componentNames()))))
 		}
 		family = append(family, f.words.Types(name)...)
 	}

@@ -45,7 +45,7 @@ func nothingOpen(status api.Status, verb, word string) error {
 		return fmt.Errorf("%s %s: it has no open action%w", verb, word, api.Hidden(api.ErrNotFound))
 	}
 	return fmt.Errorf("%s %q: no open action, node or thing has this name%s%w", verb, word,
-		didYouMean(fsm.Near(word, slices.Values(explainable(status)))), api.Hidden(api.ErrNotFound))
+		fsm.DidYouMean(fsm.Near(word, slices.Values(explainable(status)))), api.Hidden(api.ErrNotFound))
 }
 
 // named returns the action's id and what it does.

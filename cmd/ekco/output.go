@@ -16,7 +16,7 @@ func outputFlag(cmd *cobra.Command, into *string, byDefault string, formats ...s
 	inner := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if !slices.Contains(formats, *into) {
-			return usagef("--output is %q: want one of %s%s", *into, strings.Join(formats, ", "), didYouMean(fsm.Near(*into, slices.Values(formats))))
+			return usagef("--output is %q: want one of %s%s", *into, strings.Join(formats, ", "), fsm.DidYouMean(fsm.Near(*into, slices.Values(formats))))
 		}
 		if inner != nil {
 			return inner(cmd, args)

@@ -41,7 +41,7 @@ OK, 1 for WORKING, and 2 for NEEDS YOU and if the status cannot be read.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if component != "" && !slices.Contains(a.words.Components(), component) {
 				return usagef("--component is %q: want one of %s%s", component, strings.Join(a.components(), ", "),
-					didYouMean(fsm.Near(component, slices.Values(a.components()))))
+					fsm.DidYouMean(fsm.Near(component, slices.Values(a.components()))))
 			}
 			options := view.StatusOptions{Color: a.color(), All: all, Component: component, Words: a.words}
 			if len(args) > 0 {

@@ -53,6 +53,14 @@ func Count[N int | uint64](n N, what string) string {
 	return text
 }
 
+// CountOf is [Count] for words that are more than a noun, or whose plural is not with an s.
+func CountOf(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + more
+}
+
 // Because returns ": reason", or nothing without one.
 func Because(reason string) string {
 	if reason == "" {

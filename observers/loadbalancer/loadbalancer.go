@@ -57,7 +57,7 @@ func New(nodes Nodes, running Running, known map[string]journal.LoadBalancerFact
 			for _, node := range list {
 				all[node.Name] = journal.LoadBalancerFacts{
 					NodeUID: node.UID, Address: addressOf(node),
-					Primary: node.Facts.Role == journal.RolePrimary, Ready: works(node.Facts),
+					Primary: node.Facts.Role == journal.RolePrimary, Ready: kube.RunsPods(node.Facts),
 					Started: pods[node.Name].Started,
 				}
 			}
@@ -82,16 +82,6 @@ func addressOf(node kube.Node) string {
 		return ""
 	}
 	return node.Facts.InternalIP
-}
-
-// works reports whether a pod can run on the node. EKCO also works on cordoned nodes.
-func works(facts journal.NodeFacts) bool {
-	for _, taint := range facts.Taints {
-		if taint.Key != journal.TaintUnschedulable {
-			return false
-		}
-	}
-	return true
 }
 
 // noun records nodes as gone for the given reason, unless it is empty.

@@ -12,6 +12,7 @@ import (
 	"github.com/replicatedhq/ekco/cmd/internal/api"
 	"github.com/replicatedhq/ekco/fsm"
 	"github.com/replicatedhq/ekco/journal"
+	"github.com/replicatedhq/ekco/observers"
 )
 
 // Archive has the operations that need a journal in a file.
@@ -69,7 +70,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	status.Journal.Writable = true
 	if trouble := b.ring.store.trouble(); trouble != nil {
 		status.Journal.Writable, status.Journal.Error, status.Journal.UnwritableSince = false, trouble.cause(), trouble.since
-		status.AsOf = earlier(status.AsOf, trouble.since)
+		status.AsOf = observers.Earlier(status.AsOf, trouble.since)
 	}
 	return status, nil
 }

@@ -58,7 +58,7 @@ func (t *Thing) Machine() string { return t.machine.Name() }
 
 // Details returns the machine's lines about the thing, or nil if it is gone or was never seen.
 func (t *Thing) Details(w *World) []string {
-	if !t.seen() {
+	if !t.Exists() {
 		return nil
 	}
 	return t.machine.Details(t, w)
@@ -66,7 +66,7 @@ func (t *Thing) Details(w *World) []string {
 
 // Facts returns the machine's facts about it for programs, or nil if it is gone or was never seen.
 func (t *Thing) Facts() any {
-	if !t.seen() {
+	if !t.Exists() {
 		return nil
 	}
 	return t.machine.Facts(t)
@@ -74,20 +74,20 @@ func (t *Thing) Facts() any {
 
 // Measures passes its metrics to tell, if it exists.
 func (t *Thing) Measures(w *World, tell func(Measure)) {
-	if t.seen() {
+	if t.Exists() {
 		t.machine.Measures(t, w, tell)
 	}
 }
 
 // NeedsPerson returns why the thing needs a person now, and what the person can do. Both are empty if it does not.
 func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
-	if t.seen() {
+	if t.Exists() {
 		if reason, advice := t.machine.NeedsPerson(t, now); reason != "" {
 			return reason, advice
 		}
 	}
 	attention, ever := t.machine.table.Attention[t.State]
-	if !ever || !t.seen() || now.Sub(t.Since) < attention.After {
+	if !ever || !t.Exists() || now.Sub(t.Since) < attention.After {
 		return "", ""
 	}
 	for _, transition := range t.machine.table.Transitions {
@@ -101,8 +101,8 @@ func (t *Thing) NeedsPerson(now time.Time) (reason, advice string) {
 	return reason, attention.Advice
 }
 
-// seen reports whether it exists according to the last observation.
-func (t *Thing) seen() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
+// Exists reports whether it exists according to the last observation.
+func (t *Thing) Exists() bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
 
 // Newest returns the last event about the thing's facts or its end.
 func (t *Thing) Newest() uint64 { return max(t.FactsSeq, t.GoneSeq) }

@@ -12,7 +12,7 @@ import (
 // waits for the next decision.
 func (machine) Wants(t *fsm.Thing, w *fsm.World, want func(fsm.Want)) {
 	e, p := of(t), policyOf(w.Policy)
-	if !p.Restart || t.State != Unready || !observed(t) || len(w.Open(t)) > 0 || lost(w, e.Pod.Node) || !mayActAgain(t, w) {
+	if !p.Restart || t.State != Unready || !t.Exists() || len(w.Open(t)) > 0 || lost(w, e.Pod.Node) || !mayActAgain(t, w) {
 		return
 	}
 	want(fsm.Want{Kind: journal.ActionRestartEnvoy, Due: due(t, p), Rank: e.SeenAt, Change: &journal.Change{

@@ -113,9 +113,6 @@ func (m *MinIO) needs(needs *fsm.Needs) {
 
 func of(t *fsm.Thing) *MinIO { return t.Data.(*MinIO) }
 
-// observed reports whether MinIO is there.
-func observed(t *fsm.Thing) bool { return t.FactsSeq != 0 && t.GoneSeq == 0 }
-
 // replicas returns how many replicas the StatefulSet specifies, as far as is known.
 func (m *MinIO) replicas() int {
 	if m.Generation < m.Set.Generation {
@@ -128,7 +125,7 @@ func (m *MinIO) replicas() int {
 func Known(s *fsm.State) map[string]journal.MinioFacts {
 	known := map[string]journal.MinioFacts{}
 	for _, t := range s.Things {
-		if t.Machine() == Machine && observed(t) {
+		if t.Machine() == Machine && t.Exists() {
 			facts := of(t).MinioFacts
 			facts.UID = t.UID
 			known[t.Name] = facts

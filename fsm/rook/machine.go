@@ -74,7 +74,7 @@ func (asked wish) contest() *journal.Change {
 
 // wishes returns the changes that EKCO wants, whether or not it may make them now.
 func wishes(t *fsm.Thing, w *fsm.World) []wish {
-	if p := policyOf(w); !observed(t) || p.Off != "" || !manages(w) {
+	if p := policyOf(w); !t.Exists() || p.Off != "" || !manages(w) {
 		return nil // removing Rook begins with the CephCluster
 	}
 	var all []wish
@@ -136,7 +136,7 @@ func begun(rec *journal.ActionRecord) bool { return len(rec.Steps) > 0 && rec.St
 // Obsolete does not end an action that has begun: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	change, err := journal.InputOf[journal.RookChange](rec.Request)
-	if err != nil || !observed(t) || begun(rec) {
+	if err != nil || !t.Exists() || begun(rec) {
 		return ""
 	}
 	switch now := of(t).Now(); {

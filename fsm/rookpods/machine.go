@@ -126,7 +126,7 @@ func (machine) Request(t *fsm.Thing, _ *fsm.ActionKind, w *fsm.World) (journal.A
 // Obsolete does not end an action that has begun: its own effect is no reason to stop it.
 func (machine) Obsolete(t *fsm.Thing, rec *journal.ActionRecord) string {
 	input, err := journal.InputOf[journal.RookPodsInput](rec.Request)
-	if err == nil && observed(t) && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
+	if err == nil && t.Exists() && len(rec.Steps) == 0 && input.Lacks(t.Kind, now(t)) == "" {
 		return "nothing is left to change"
 	}
 	return ""

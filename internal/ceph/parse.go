@@ -45,12 +45,7 @@ func parseHealth(answer []byte) (Health, error) {
 			} `json:"checks"`
 		} `json:"health"`
 		QuorumNames []string `json:"quorum_names"`
-		MonMap      struct {
-			NumMons int `json:"num_mons"`
-			// Nautilus lists them instead.
-			Mons []json.RawMessage `json:"mons"`
-		} `json:"monmap"`
-		MgrMap struct {
+		MgrMap      struct {
 			Available bool `json:"available"`
 		} `json:"mgrmap"`
 		PGMap struct {
@@ -68,8 +63,7 @@ func parseHealth(answer []byte) (Health, error) {
 	}
 	health := Health{
 		Status: said.Health.Status, MgrActive: said.MgrMap.Available,
-		Monitors: max(said.MonMap.NumMons, len(said.MonMap.Mons)), Quorum: said.QuorumNames,
-		PGs: make(map[string]int, len(said.PGMap.PGsByState)),
+		Quorum: said.QuorumNames, PGs: make(map[string]int, len(said.PGMap.PGsByState)),
 	}
 	for code, check := range said.Health.Checks {
 		health.Checks = append(health.Checks, Check{

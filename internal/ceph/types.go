@@ -36,9 +36,8 @@ type Health struct {
 	// MgrActive is what the monitors know: they notice a mgr that died without a message only after 30 s
 	// (mon_mgr_beacon_grace).
 	MgrActive bool
-	// Monitors is the number of monitors, Quorum the names of those in the quorum.
-	Monitors int
-	Quorum   []string
+	// Quorum has the names of the monitors in the quorum.
+	Quorum []string
 	// PGs counts placement groups by state, such as "active+clean". The mgr counts them: for some seconds after
 	// the loss of an OSD, and while there is no mgr, the numbers are old.
 	PGs map[string]int
